@@ -1,11 +1,10 @@
 """Models of pointwise losses against stored numbers, other packages, and the laws of their own parameters.
 
-`golden_pointwise.json` holds what slow and simple programs compute for the data of `drawn`: coefficients with all
-columns, and the best of all supports of 1 to 4 columns. These programs agree with statsmodels and scikit-learn to 2e-9.
+The stored numbers are those of `golden`, whose slow and simple programs agree with statsmodels and scikit-learn to
+2e-9.
 """
 
-import json
-from pathlib import Path
+from dataclasses import astuple
 
 import numpy as np
 import pytest
@@ -16,14 +15,11 @@ from sklearn.linear_model import HuberRegressor, QuantileRegressor, TweedieRegre
 from sklearn.metrics import d2_pinball_score, d2_tweedie_score, mean_pinball_loss
 from sklearn.svm import LinearSVC
 
+import golden
 import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError
 
-GOLDEN = json.loads(Path(__file__).with_name("golden_pointwise.json").read_text())
-SEED, ROWS, COLUMNS = 20261122, 200, 12
-NUMBERS = {"gamma": 2, "huber": 3, "logistic": 4, "negative_binomial": 7, "poisson": 9, "quantile": 10, "squared": 11}
-NUMBERS |= {"squared_hinge": 12, "tweedie": 13}
-"""The number of a model is a part of its seed."""
+ROWS, COLUMNS = golden.GOLDEN["n"], golden.GOLDEN["d"]
 MODELS = {
     "squared": (ht.SparseLinearRegression, {}),
     "logistic": (ht.SparseLogisticRegression, {}),
@@ -40,37 +36,8 @@ LOG = ("poisson", "gamma", "tweedie", "negative_binomial")
 
 
 def drawn(name):
-    """Autoregressive columns, three of which matter, and targets of the model."""
-    rng = np.random.default_rng((SEED, NUMBERS[name]))
-    Z = rng.standard_normal((ROWS, COLUMNS))
-    X = Z.copy()
-    for j in range(1, COLUMNS):
-        X[:, j] = 0.3 * X[:, j - 1] + np.sqrt(1 - 0.09) * Z[:, j]
-    support = np.sort(rng.permutation(COLUMNS)[:3])
-    size = 0.4 if name in LOG else 0.8
-    coef = np.zeros(COLUMNS)
-    coef[support] = size * np.array([1.0, -1.0, 1.0]) * rng.uniform(0.8, 1.2, 3)
-    u, offset = X @ coef, None
-    if name == "squared":
-        y = 1.0 + u + rng.standard_normal(ROWS)
-    elif name == "logistic":
-        y = (rng.uniform(size=ROWS) < expit(0.3 + u)).astype(float)
-    elif name == "poisson":
-        offset = np.log(rng.uniform(0.5, 2.0, ROWS))
-        y = rng.poisson(np.exp(0.5 + u + offset)).astype(float)
-    elif name == "negative_binomial":
-        y = rng.poisson(np.exp(1.0 + u) * rng.gamma(2.0, 0.5, ROWS)).astype(float)
-    elif name == "gamma":
-        y = np.exp(0.5 + u) * rng.gamma(2.0, 0.5, ROWS)
-    elif name == "tweedie":
-        mean = np.exp(0.5 + u)
-        counts = rng.poisson(2 * np.sqrt(mean))
-        y = np.where(counts > 0, rng.gamma(np.maximum(counts, 1), 0.5 * np.sqrt(mean)), 0.0)
-    elif name in ("huber", "quantile"):
-        y = 1.0 + u + rng.standard_t(2.5, ROWS)
-    else:
-        y = np.where(u + 0.7 * rng.logistic(size=ROWS) > 0, 1.0, -1.0)
-    return X, y, offset
+    made = golden.data(name)
+    return made["X"], made["y"], made.get("offset")
 
 
 def fitted(name, k, alpha=0.0, weights=None):
@@ -84,8 +51,8 @@ def fitted(name, k, alpha=0.0, weights=None):
 @every
 @pytest.mark.parametrize(("kind", "alpha"), [("full", 0.0), ("ridge", 0.1), ("weighted", 0.05)])
 def test_check_1_all_columns(name, kind, alpha):
-    weights = np.random.default_rng((SEED, 77)).integers(0, 4, ROWS).astype(float) if kind == "weighted" else None
-    model, expected = fitted(name, COLUMNS, alpha, weights), GOLDEN[name][kind]
+    weights = golden.weights(name) if kind == "weighted" else None
+    model, expected = fitted(name, COLUMNS, alpha, weights), golden.MODELS[name][kind]
     assert_allclose(model.objective_, expected["value"], rtol=1e-8)
     assert_allclose(np.append(model.intercept_, model.coef_), expected["theta"], atol=1e-6)
 
@@ -93,7 +60,7 @@ def test_check_1_all_columns(name, kind, alpha):
 @every
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
 def test_check_2_the_best_of_all_supports(name, k):
-    model, expected = fitted(name, k), GOLDEN[name]["best"][str(k)]
+    model, expected = fitted(name, k), golden.MODELS[name]["best"][str(k)]
     assert_allclose(model.objective_, expected["value"], rtol=1e-8)
     assert_array_equal(model.support_, expected["support"])
 
@@ -235,14 +202,41 @@ def test_a_quantile_has_its_share_of_targets_below(quantile):
     assert np.sum(residual[~on] < 0) <= quantile * ROWS <= np.sum(residual[~on] < 0) + 4
 
 
-def test_a_weight_is_a_repetition_in_what_is_estimated():
-    rng = np.random.default_rng(0)
-    for name, cls in (("huber", ht.SparseHuberRegression), ("negative_binomial", ht.SparseNegativeBinomialRegression)):
-        X, y, _ = drawn(name)
-        weights = rng.integers(0, 3, ROWS)
-        one = cls(n_nonzero_coefs=3).fit(X, y, sample_weight=weights)
-        other = cls(n_nonzero_coefs=3).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
-        assert_allclose(one.coef_, other.coef_, rtol=1e-7)
+@pytest.mark.parametrize(
+    ("name", "cls"),
+    [
+        ("huber", ht.SparseHuberRegression),
+        ("negative_binomial", ht.SparseNegativeBinomialRegression),
+        ("quantile", ht.SparseQuantileRegression),
+    ],
+)
+def test_a_weight_is_a_repetition_in_what_is_estimated(name, cls):
+    X, y, _ = drawn(name)
+    weights = np.random.default_rng(0).integers(0, 3, ROWS)
+    one = cls(n_nonzero_coefs=3).fit(X, y, sample_weight=weights)
+    other = cls(n_nonzero_coefs=3).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    assert_allclose(one.coef_, other.coef_, rtol=1e-7)
+
+
+def test_the_smoothing_of_a_search_counts_weights_as_repetitions():
+    X, y, _ = drawn("quantile")
+    weights = np.random.default_rng(8).integers(0, 4, ROWS)
+    model, losses = ht.SparseQuantileRegression(n_nonzero_coefs=3), []
+    for arrays in ((X, y, weights), (np.repeat(X, weights, axis=0), np.repeat(y, weights), None)):
+        table = model._encode(model._validate(*arrays, None, reset=True).weighted())
+        losses.append(model._started(model._problem(table, 3)).objective.loss)
+    assert_allclose(losses[0].smoothing, losses[1].smoothing, rtol=1e-12)
+
+
+@pytest.mark.parametrize("cls", [ht.SparseHuberRegressionCV, ht.SparseNegativeBinomialRegressionCV])
+def test_the_pilot_of_a_fold_counts_weights_as_repetitions(cls):
+    X, y, _ = drawn("negative_binomial")
+    X, y, weights = X[:60], y[:60], np.tile([1, 3], 30)  # 6 features for 60 rows, and 10 for 120
+    model = cls(n_nonzero_coefs=range(3))
+    losses = []
+    for arrays in ((X, y, weights), (np.repeat(X, weights, axis=0), np.repeat(y, weights), None)):
+        losses.append(model._fold_loss(model._encode(model._validate(*arrays, None, reset=True))))
+    assert_allclose(astuple(losses[0]), astuple(losses[1]), rtol=1e-7)
 
 
 def test_a_fold_has_a_loss_of_its_own():

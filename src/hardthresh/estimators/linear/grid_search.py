@@ -24,6 +24,7 @@ from hardthresh.solvers.start import starting_point
 from ..base import is_real
 from ..folds import CrossValidatedMixin, Metadata, Split, Splits, candidates_of, settings_for_folds
 from ..table import Table
+from .criterion import number_of_examples
 from .grid_models import FoldFits, Search
 from .model import SparseLinearModel, is_given
 from .prediction import PointwisePrediction, PredictionModel
@@ -45,7 +46,7 @@ range is doubled up to here, in three steps of equal ratios. On genotypes the er
 30 to 140 features, and the fit takes ten times as long; beyond, time grows with more than the square."""
 _PILOT = 10
 """Number of features, or groups, of the model that estimates the parameter of a fold's loss; fewer where there are not
-ten rows for each. Arbitrary."""
+ten rows for each, by their weights. Arbitrary."""
 _ENTRIES = 1 << 22
 """Limit of the held-out predictions computed at a time: 32 MB."""
 
@@ -68,9 +69,9 @@ class GridSearch(CrossValidatedMixin, SparseLinearModel):
         nuisance = self._nuisance()
         if nuisance is None:
             return self._loss_for(train.y)
-        pilot = self._problem(train, min(_PILOT, train.n_rows // 10, self._choices()[0])).with_ridge(
-            self._loss.default_ridge
-        )
+        null = self._problem(train, 0)
+        size = min(_PILOT, int(number_of_examples(null.objective)) // 10, self._choices()[0])
+        pilot = null.with_budget(size).with_ridge(self._loss.default_ridge)
         if nuisance.rounds == 1:  # it is not estimated
             return nuisance.start(pilot)
         loss: Loss | VectorLoss = self._settled(pilot, None, self._seed())[0].objective.loss

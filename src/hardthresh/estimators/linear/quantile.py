@@ -18,6 +18,7 @@ from hardthresh.losses.location import weighted_quantile
 from ..documentation import public_estimator
 from ..parameters import own_parameters
 from ..table import Table
+from .criterion import number_of_examples
 from .cross_validation import SparseLinearModelCV
 from .held_out import held_out_scores
 from .model import SparseRegressor
@@ -50,7 +51,7 @@ class Smoothing(Nuisance):
         It is wider where few rows would have curvature at the null model, as for extreme quantiles.
         """
         objective = problem.objective
-        n, tau = float(objective.y.shape[0]), self.quantile
+        n, tau = number_of_examples(objective), self.quantile
         size = problem.constraint.k if problem.constraint.k else 0
         width = max(_LEAST_SMOOTHING, sqrt(tau * (1 - tau)) * ((size + log(max(n, 2.0))) / n) ** 0.4)
         least = 0.0 if problem.intercept else 1.0  # targets far from zero have curvature there all the same
