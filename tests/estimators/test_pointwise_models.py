@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize, stats
 from scipy.special import expit
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import HuberRegressor, QuantileRegressor, TweedieRegressor
 from sklearn.metrics import d2_pinball_score, d2_tweedie_score, mean_pinball_loss
 from sklearn.svm import LinearSVC
@@ -18,6 +19,8 @@ from sklearn.svm import LinearSVC
 import golden
 import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.estimators.linear import nuisance
+from hardthresh.losses import Tweedie
 
 ROWS, COLUMNS = golden.GOLDEN["n"], golden.GOLDEN["d"]
 MODELS = {
@@ -288,3 +291,42 @@ def test_a_narrow_smoothing_does_not_end_the_search_below_the_budget():
         least = mean_pinball_loss(y, program.predict(X))
         assert model.support_.size == 6
         assert least <= mean_pinball_loss(y, model.predict(X)) <= least + 0.01 / 4
+
+
+@pytest.mark.parametrize("cls", [ht.SparseHuberRegression, ht.SparseHuberRegressionCV])
+def test_outliers_are_told_for_every_row_given(cls):
+    X, y, _ = drawn("huber")
+    weights = np.ones(ROWS)
+    weights[::5] = 0.0
+    y[[0, 1]] += 100.0
+    model = cls(n_nonzero_coefs=3 if cls is ht.SparseHuberRegression else range(4)).fit(X, y, sample_weight=weights)
+    assert model.outliers_.shape == (ROWS,)
+    assert model.outliers_[1]
+    assert not model.outliers_[::5].any()
+
+
+def test_a_parameter_that_does_not_settle_is_told(monkeypatch):
+    X, y, _ = drawn("huber")
+    monkeypatch.setattr(nuisance, "_ROUNDS", 2)
+    with pytest.warns(ConvergenceWarning, match="still changed"):
+        model = ht.SparseHuberRegression(n_nonzero_coefs=3).fit(X, y)
+    assert not model.converged_
+    assert "still changed" in model.stop_reason_
+
+
+@pytest.mark.parametrize(
+    "cls", [ht.SparsePoissonRegression, ht.SparseTweedieRegression, ht.SparseNegativeBinomialRegression]
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_counts_that_are_all_zero_are_refused(cls, weighted):
+    X, y, weights = drawn("poisson")[0], np.zeros(ROWS), np.ones(ROWS)
+    if weighted:
+        y[3], weights[3] = 2.0, 0.0
+    with pytest.raises(InvalidInputError, match="all targets are 0"):
+        cls(n_nonzero_coefs=2).fit(X, y, sample_weight=weights)
+
+
+def test_a_zero_amount_has_no_loss_far_below():
+    y, u = np.zeros(1), np.array([-1e300])
+    assert_array_equal(Tweedie(1.5).value(y, u), 0.0)
+    assert_array_equal(Tweedie(1.5).gradient(y, u), 0.0)

@@ -143,7 +143,8 @@ class Loss(ABC):
         """Return D^2, the share of deviance that predictions remove: 1 less the mean loss over that of a constant.
 
         The constant is the best one (`constant`), and has the offset added to it that predictions have. Where its
-        deviance is 0, as where all targets are equal, D^2 is 1 for perfect predictions, else 0, as scikit-learn's R^2.
+        deviance is 0, as where all targets are equal, D^2 is 1 for perfect predictions, else 0. That is the convention
+        of scikit-learn's `r2_score` and `d2_pinball_score`; its `d2_tweedie_score` divides by zero there.
 
         Parameters
         ----------

@@ -87,7 +87,7 @@ class Tweedie(LogLink):
         near = xp.where(xp.abs(gap) < 1, gap, 0 * gap)  # there the three terms would cancel
         small = known**up * (_excess(up * near) / up + _excess(-down * near) / down)
         rising, above = capped_exp(up * u)
-        falling, below = capped_exp(-down * u)
+        falling, below = capped_exp(-down * xp.where(y > 0, u, 0 * u))  # no 0 * inf where its factor y is 0
         total = rising * (1 + above + 0.5 * above * above) / up - y**up / (up * down)
         total = total + y * (falling * (1 + below + 0.5 * below * below)) / down
         value = xp.where((y > 0) & (xp.abs(gap) < 1), small, total)

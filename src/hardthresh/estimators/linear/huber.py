@@ -16,6 +16,7 @@ from hardthresh.losses import Huber, Loss
 from ..documentation import public_estimator
 from ..parameters import own_parameters
 from ..soundness import check_numbers
+from ..table import Table
 from .cross_validation import SparseLinearModelCV
 from .model import SparseRegressor
 from .nuisance import Nuisance, ScalarNuisance, rows_of, spread
@@ -162,11 +163,19 @@ class SparseHuberRegression(SparseRegressor):
     def _nuisance(self) -> Nuisance | None:
         return NoiseScale(self.epsilon) if self.delta is None else None
 
+    def _validate_fit(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> Table:
+        table = super()._validate_fit(X, y, sample_weight, offset)
+        self._rows_of_fit = table.weighted_rows(), table.n_rows
+        return table
+
     def _diagnostics(self, problem: Problem, result: Result) -> dict[str, Any]:
         loss, objective = problem.objective.loss, problem.objective
         assert isinstance(loss, Huber)
         y, u, _ = rows_of(objective, result.state.at if result.w is result.state.w else objective.evaluate(result.w))
-        return {"noise_scale_": loss.delta / self.epsilon, "outliers_": np.abs(u - y) > loss.delta * (1 + 1e-9)}
+        rows, n = self.__dict__.pop("_rows_of_fit")
+        outliers = np.zeros(n, dtype=bool)
+        outliers[rows] = np.abs(u - y) > loss.delta * (1 + 1e-9)
+        return {"noise_scale_": loss.delta / self.epsilon, "outliers_": outliers}
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
         """Return :math:`R^2` of predictions.

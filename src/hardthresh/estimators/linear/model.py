@@ -29,6 +29,7 @@ from hardthresh.core.stationarity import leading_norm
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import is_numpy
 from hardthresh.losses import Loss, VectorLoss
+from hardthresh.losses.log_link import LogLink
 from hardthresh.objectives import LinearModel, MultiOutputModel
 from hardthresh.selection import path
 from hardthresh.solvers import WorkingSet
@@ -412,7 +413,13 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
             check_labels(y)
         else:
             self._loss.check_domain(as_numbers(y, "y"), None if weights is None else weights > 0)
-        outputs = self._outputs_of(y if weights is None else y[weights > 0])
+        counted = y if weights is None else y[weights > 0]
+        outputs = self._outputs_of(counted)
+        needs_more_than_0 = reset and isinstance(self._loss, LogLink) and self.fit_intercept
+        if needs_more_than_0 and not np.any(as_numbers(counted, "y") > 0):
+            raise InvalidInputError(
+                "all targets are 0, which no finite intercept predicts, even with a ridge; give rows with others"
+            )
         offset = per_row(offset, numbers, "offset", outputs)
         if reset:
             self.__dict__.pop("encoding_", None)  # of a fit to other columns
@@ -729,8 +736,6 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         """Return why the fit ended, with the names of the features whose coefficients grow without bound."""
         if result.status is not Status.NO_MINIMISER:
             return result.message
-        if problem.intercept and not bool(namespace(problem.objective.y).any(problem.objective.y != 0)):
-            return "all targets are 0, which no finite intercept predicts, even with a ridge; give rows with others"
         move = problem.objective.recession(result.state.at, result.support.indices)
         size = np.zeros(1) if move is None else np.abs(to_numpy(move))[: self._n_columns]
         size = size if size.ndim == 1 else size.max(axis=1)

@@ -25,6 +25,10 @@ _ROUNDS = 60
 negative binomials are poorly determined."""
 _SETTLED = 1e-10
 """A parameter that an update changes by this share is settled: far below its standard error, far above rounding."""
+_UNSETTLED = (
+    f"the parameter of the loss, which is estimated with the coefficients, still changed after {_ROUNDS} rounds; "
+    "choose fewer features, or set the parameter"
+)
 _TO_SD = 1.4826
 """A median absolute deviation times this is the standard deviation of normal numbers."""
 
@@ -91,7 +95,8 @@ class ScalarNuisance(Nuisance):
     def finish(self, problem: Problem, result: Result) -> Fit:
         """Return the fit on the support of a result, with the parameter that belongs to it.
 
-        Refits and updates alternate, and the secant method on the logarithm of the parameter speeds them up.
+        Refits and updates alternate, and the secant method on the logarithm of the parameter speeds them up. Where the
+        parameter does not settle within the limit of rounds, the result says that it has not converged.
         """
         place, before, w = log(self.parameter(_pointwise(problem))), None, result.w
         for _ in range(_ROUNDS):
@@ -106,6 +111,9 @@ class ScalarNuisance(Nuisance):
                 if 0.0 < secant / gap < 100.0:  # it goes on in the direction of the update
                     step = secant
             before, place = (place, gap), place + step
+        else:
+            if result.converged:
+                result = replace(result, status=Status.MAX_ITER, message=_UNSETTLED)
         return Fit(problem, moved(problem, result, at), self.merit(problem.objective, at))
 
 
