@@ -291,6 +291,8 @@ def test_one_fold_is_refused_without_other_reasons():
     with pytest.raises(InvalidInputError, match="cv=1: ") as caught:
         SparseCoxRegressionCV(n_nonzero_coefs=[0, 1], cv=1).fit(X, y)
     assert "share of events" not in str(caught.value)
+
+
 @pytest.mark.parametrize("strata", [None, np.arange(150) % 2 + 5, np.array(["x", "y"])[np.arange(150) % 2]])
 def test_a_scorer_gets_times_and_strata_as_they_were_given(strata):
     X, y = drawn()

@@ -341,12 +341,12 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
         """Return the targets with the rank of each time in its place, which single precision has too."""
         distinct, rank = np.unique(y[:, 0], return_inverse=True)
         if reset:
-            self._distinct_times = distinct
+            self._distinct_times = distinct.tolist()
         return np.column_stack([rank, y[:, 1:]])
 
     def _decode_target(self, y: Any) -> np.ndarray:
         """Return times, events, and perhaps the labels of strata: of objects if these are no numbers."""
-        decoded = _timed(double(y), self._distinct_times)
+        decoded = _timed(double(y), np.array(self._distinct_times))
         if self._stratum_labels is None:
             return decoded
         labels = np.array(self._stratum_labels)[decoded[:, 2].astype(np.int64)]
@@ -379,7 +379,7 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
 
     def _diagnostics(self, problem: Problem, result: Result) -> dict[str, Any]:
         """Return the means of the columns and the baseline hazard there."""
-        times, hazards = _baseline(problem, result.state.at, self._distinct_times)
+        times, hazards = _baseline(problem, result.state.at, np.array(self._distinct_times))
         found: dict[str, Any] = {"means_": namespace(problem.mean).asarray(problem.mean, copy=True)}
         if self._stratum_labels is None:
             found |= {"event_times_": times[0], "baseline_cumulative_hazard_": hazards[0]}
@@ -393,10 +393,10 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
     def _summarize(self, problem: Problem, w: Any) -> Summary:
         summary = super()._summarize(problem, w)
         of_fit = self._training is not None and problem is self._training[0]
-        return _with_times(summary, self._distinct_times) if of_fit else summary
+        return _with_times(summary, np.array(self._distinct_times)) if of_fit else summary
 
     def _shown(self, rows: Rows) -> Rows:
-        return replace(rows, y=_timed(rows.y, self._distinct_times))
+        return replace(rows, y=_timed(rows.y, np.array(self._distinct_times)))
 
     def _fit_scores(self, problem: Problem, at: Evaluation) -> dict[str, float]:
         model = problem.objective
