@@ -38,7 +38,7 @@ def shop(folder):
 def test_every_registered_loss_is_fitted_and_predicts(done, folder, loss):
     rng = np.random.default_rng(1)
     X = rng.standard_normal((80, 4))
-    y = lookup("loss", loss)().example_target(0.5 * X[:, 2], rng, 0.3)
+    y = lookup("loss", loss)().example_target(0.5 * X[:, 2], rng)
     if y.dtype.kind == "f" and set(np.unique(y)) <= {-1.0, 0.0, 1.0}:
         y = np.where(y > 0, "yes", "no")
     table = pl.DataFrame({f"x{j}": X[:, j] for j in range(4)} | {"y": y})

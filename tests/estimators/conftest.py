@@ -188,6 +188,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         if name not in metafunc.fixturenames:
             continue
         cases = [case for case in CASES if takes(case)]
+        if "xp" in metafunc.fixturenames:
+            cases = [case for case in cases if case.cls().__sklearn_tags__().array_api_support]
         if name != "chooser" and not reaches("pairs"):
             cases = [case for case in cases if not (case.chooses and (inherited or case.has_log_link))]
         its_turn = turn([case for case in cases if case.has_log_link], metafunc.function.__name__)

@@ -90,6 +90,7 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
     """
 
     _loss_type: ClassVar[Any] = Cox
+    _takes_other_arrays: ClassVar[bool] = False
     fit_intercept = False
 
     def __init__(

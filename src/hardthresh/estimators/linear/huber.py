@@ -142,6 +142,7 @@ class SparseHuberRegression(SparseRegressor):
     """
 
     _loss_type: ClassVar[type[Loss]] = Huber
+    _takes_other_arrays: ClassVar[bool] = False
 
     epsilon: float
     delta: float | None

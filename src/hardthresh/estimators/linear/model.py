@@ -100,6 +100,8 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
     _takes_outputs: ClassVar[bool] = False
     """Whether targets may have several columns."""
     _saves_memory: ClassVar[str] = SAVES_MEMORY
+    _takes_other_arrays: ClassVar[bool] = True
+    """Whether data may be arrays of another library than NumPy; scikit-learn is told by a tag."""
     _training: tuple[Problem, Result, Fingerprint] | None = None
     _certificate: ModelCertificate | None = None
     _summary: Summary | None = None
@@ -873,7 +875,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.array_api_support = True
+        tags.array_api_support = self._takes_other_arrays
         loss = self._loss_type()  # whose domain depends on no setting, which may be out of range here
         tags.target_tags.multi_output = self._takes_outputs
         tags.target_tags.positive_only = not loss.classifies and not loss.in_domain(-np.ones(1))[0]

@@ -77,6 +77,7 @@ class SparseOrdinalRegression(ClassifierMixin, SparseLinearModel):
     """
 
     _loss_type: ClassVar[Any] = Ordinal
+    _takes_other_arrays: ClassVar[bool] = False
     fit_intercept = False
 
     def __init__(

@@ -190,6 +190,7 @@ class SparseQuantileRegression(SparseRegressor):
     """
 
     _loss_type: ClassVar[type[Loss]] = Quantile
+    _takes_other_arrays: ClassVar[bool] = False
 
     quantile: float
     smoothing: Any
