@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, log, sqrt
+from math import log, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -59,14 +59,19 @@ class Smoothing(Nuisance):
         return Quantile(tau, max(h, self._enough(problem, _CURVED_PER_COEFFICIENT * (size + 1))))
 
     def _enough(self, problem: Problem, rows: float) -> float:
-        """Return the distance from their quantile within which so many targets less the offset are, or all of them."""
+        """Return the distance from their quantile within which so many targets less the offset are, or all of them.
+
+        A target of weight 2 counts twice.
+        """
         objective = problem.objective
         y, weights = double(objective.y), double(objective.weights)
         r = y if objective.offset is None else y - double(objective.offset)
         counted = weights > 0
         centre = weighted_quantile(r, weights, self.quantile) if problem.intercept else 0.0
-        distances = np.sort(np.abs(r[counted] - centre))
-        return float(distances[min(distances.size, ceil(rows)) - 1])
+        distances, count = np.abs(r[counted] - centre), weights[counted] * number_of_examples(objective)
+        order = np.argsort(distances, kind="stable")
+        within = int(np.searchsorted(np.cumsum(count[order]), rows * (1 - 1e-9)))  # 1e-9 is above the rounding of sums
+        return float(distances[order[min(within, order.size - 1)]])
 
     def finish(self, problem: Problem, result: Result) -> Fit:
         """Return the fit of the pinball loss on the support of a result.
