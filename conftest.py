@@ -1,5 +1,6 @@
 """What examples in docstrings and in the user guide need: an optional package, or they skip; no flushes of the disk."""
 
+import sys
 from importlib.util import find_spec
 
 import pytest
@@ -28,3 +29,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             for start, package in NEEDS.items():
                 if item.name.startswith(start) and find_spec(package) is None:
                     item.add_marker(pytest.mark.skip(reason=f"{package} is not installed"))
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    """Close the figures of a test or an example: matplotlib warns of more than 20."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")

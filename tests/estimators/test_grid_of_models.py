@@ -84,6 +84,7 @@ def test_the_models_of_an_average_are_fits_on_all_rows(chooser):
         assert_allclose(part.intercept, intercept(alone), rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:.*fits inside the folds did not converge")
 @pytest.mark.parametrize("weighted", [False, True])
 def test_exponential_weights_are_those_of_the_scores(chooser, weighted, unlimited):
     X, y = chooser.data(noise=2.0)
