@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import Parameter, signature
 from typing import Any, TypeVar
 
 T = TypeVar("T", bound=type)
 
 
-def own_parameters(**defaults: Any) -> Callable[[T], T]:
+def own_parameters(*, without: Sequence[str] = (), **defaults: Any) -> Callable[[T], T]:
     """Class decorator: add keyword parameters to those of the parent's `__init__`, first in the signature.
 
     scikit-learn reads the parameters of an estimator from that signature, and `__init__` does nothing but keep them, so
-    that a list of all of them in every class would say nothing new. The class has to annotate what it adds.
+    that a list of all of them in every class would say nothing new. The class has to annotate what it adds. Parameters
+    of the parent that are named in `without` are left out; the class has them as attributes with a fixed value.
 
     Examples
     --------
@@ -28,11 +29,17 @@ def own_parameters(**defaults: Any) -> Callable[[T], T]:
     <Signature (*, power=1.5, alpha=0.0)>
     >>> PowerModel(alpha=1.0).power
     1.5
+
+    >>> @own_parameters(without=["alpha"])
+    ... class PlainModel(Model):
+    ...     alpha = 0.0
+    >>> signature(PlainModel), PlainModel().alpha
+    (<Signature ()>, 0.0)
     """
 
     def add(cls: T) -> T:
         inherited: Callable[..., None] = cls.__init__  # type: ignore[misc]
-        first, *others = signature(inherited).parameters.values()
+        first, *others = (p for name, p in signature(inherited).parameters.items() if name not in without)
         own = [Parameter(name, Parameter.KEYWORD_ONLY, default=default) for name, default in defaults.items()]
         known = {parameter.name for parameter in others} | defaults.keys()
 
@@ -40,6 +47,8 @@ def own_parameters(**defaults: Any) -> Callable[[T], T]:
             for name in settings.keys() - known:
                 raise TypeError(f"{__init__.__qualname__}() got an unexpected keyword argument {name!r}")
             inherited(self, **{name: value for name, value in settings.items() if name not in defaults})
+            for name in without:
+                vars(self).pop(name, None)  # the class has it
             for name, default in defaults.items():
                 setattr(self, name, settings.get(name, default))
 

@@ -14,13 +14,13 @@ from hardthresh.certificates import ModelCertificate
 from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.result import Result
-from hardthresh.core.solver import Solver
 from hardthresh.losses import Cox
 from hardthresh.losses.cox import CoxMean
 
 from ..base import as_numbers, row_weights
 from ..callbacks import fit_method
 from ..documentation import public_estimator
+from ..parameters import own_parameters
 from ..soundness import check_coefficients, check_numbers, check_present
 from ..table import Table
 from .concordance import concordance
@@ -33,6 +33,7 @@ from .survival_targets import SurvivalTargets
 
 
 @public_estimator("cox_regression", intercept_and_scale="standardize : bool")
+@own_parameters(without=["fit_intercept"], ties="breslow")
 class SparseCoxRegression(RegressorMixin, SparseLinearModel):
     r"""Cox regression of censored times with at most k features: proportional hazards.
 
@@ -93,42 +94,7 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
     _takes_other_arrays: ClassVar[bool] = False
     fit_intercept = False
 
-    def __init__(
-        self,
-        *,
-        n_nonzero_coefs: Any = "auto",
-        groups: Any = None,
-        n_nonzero_groups: Any = "auto",
-        alpha: float | None = None,
-        always_include: Any = None,
-        positive: bool = False,
-        bounds: Any = None,
-        categorical_features: Any = "from_dtype",
-        standardize: bool = True,
-        solver: str | Solver = "auto",
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: bool = False,
-        ties: str = "breslow",
-    ) -> None:
-        self.n_nonzero_coefs = n_nonzero_coefs
-        self.groups = groups
-        self.n_nonzero_groups = n_nonzero_groups
-        self.alpha = alpha
-        self.always_include = always_include
-        self.positive = positive
-        self.bounds = bounds
-        self.categorical_features = categorical_features
-        self.standardize = standardize
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
-        self.ties = ties
+    ties: str
 
     @property
     def _loss(self) -> Any:

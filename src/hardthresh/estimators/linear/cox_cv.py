@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
@@ -11,12 +10,12 @@ from sklearn.model_selection import StratifiedKFold
 from hardthresh.arrays import double
 from hardthresh.certificates import ModelCertificate
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.core.solver import Solver
 
 from ..base import is_integer
 from ..callbacks import fit_method
 from ..documentation import public_estimator
 from ..folds import Metadata, Split, Splits
+from ..parameters import own_parameters
 from ..table import Table
 from .cox import SparseCoxRegression
 from .cross_validation import SparseLinearModelCV
@@ -28,6 +27,7 @@ from .survival_targets import SurvivalTargets
 
 
 @public_estimator("cox_regression_cv", intercept_and_scale="standardize : bool")
+@own_parameters(without=["fit_intercept"], ties="breslow")
 class SparseCoxRegressionCV(SparseLinearModelCV, SparseCoxRegression):
     r"""Cox regression with the number of features chosen by cross-validation.
 
@@ -63,51 +63,6 @@ class SparseCoxRegressionCV(SparseLinearModelCV, SparseCoxRegression):
     >>> SparseCoxRegressionCV(n_nonzero_coefs=range(4), averaging="none").fit(X, y).support_
     array([ 4, 11])
     """
-
-    def __init__(
-        self,
-        *,
-        n_nonzero_coefs: str | int | Iterable[int] = "auto",
-        groups: Any = None,
-        n_nonzero_groups: str | int | Iterable[int] = "auto",
-        alphas: str | float | Iterable[float] = "auto",
-        averaging: str = "auto",
-        cv: Any = 5,
-        scoring: Any = None,
-        rule: str = "best",
-        n_jobs: int | None = None,
-        always_include: Any = None,
-        positive: bool = False,
-        bounds: Any = None,
-        categorical_features: Any = "from_dtype",
-        standardize: bool = True,
-        solver: str | Solver = "auto",
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        random_state: Any = None,
-        verbose: bool = False,
-        ties: str = "breslow",
-    ) -> None:
-        self.n_nonzero_coefs = n_nonzero_coefs
-        self.groups = groups
-        self.n_nonzero_groups = n_nonzero_groups
-        self.alphas = alphas
-        self.averaging = averaging
-        self.cv = cv
-        self.scoring = scoring
-        self.rule = rule
-        self.n_jobs = n_jobs
-        self.always_include = always_include
-        self.positive = positive
-        self.bounds = bounds
-        self.categorical_features = categorical_features
-        self.standardize = standardize
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.verbose = verbose
-        self.ties = ties
 
     @fit_method
     def fit(

@@ -32,16 +32,6 @@ class CoxPrediction(PredictionModel):
 
     by_row = False
 
-    @property
-    def score_name(self) -> str:
-        """Not that of a scorer of scikit-learn: it needs the training rows."""
-        return self.loss.score_name
-
-    @property
-    def score_scale(self) -> float:
-        """The score per loss: 1."""
-        return self.loss.score_scale
-
     def losses(self, y: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Raise CapabilityError: the loss is no sum over rows."""
         raise CapabilityError("the partial likelihood is no sum over rows; a row has no loss of its own")
@@ -96,16 +86,6 @@ class OrdinalPrediction(PredictionModel):
 
     loss: Ordinal
     n_classes: int
-
-    @property
-    def score_name(self) -> str:
-        """The scorer of scikit-learn."""
-        return self.loss.score_name
-
-    @property
-    def score_scale(self) -> float:
-        """The score per loss: 1."""
-        return self.loss.score_scale
 
     def losses(self, y: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Return the log-loss of each row, shape (n, n_fits)."""

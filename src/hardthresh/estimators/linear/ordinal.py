@@ -11,12 +11,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from hardthresh.arrays import double, move, namespace, to_numpy, where_true
 from hardthresh.core.errors import InvalidInputError, warn
 from hardthresh.core.objective import Evaluation
-from hardthresh.core.solver import Solver
 from hardthresh.losses import Ordinal
 from hardthresh.losses.ordinal import class_probabilities
 
 from ..documentation import public_estimator
 from ..frames import ordered_labels
+from ..parameters import own_parameters
 from ..soundness import check_coefficients, check_numbers, check_present
 from ..table import Table
 from .model import SparseLinearModel, point_of
@@ -24,6 +24,7 @@ from .problem import Problem
 
 
 @public_estimator("ordinal_regression", intercept_and_scale="standardize : bool")
+@own_parameters(without=["fit_intercept"])
 class SparseOrdinalRegression(ClassifierMixin, SparseLinearModel):
     r"""Regression of ordered classes with at most k features: the cumulative logit, with proportional odds.
 
@@ -79,41 +80,6 @@ class SparseOrdinalRegression(ClassifierMixin, SparseLinearModel):
     _loss_type: ClassVar[Any] = Ordinal
     _takes_other_arrays: ClassVar[bool] = False
     fit_intercept = False
-
-    def __init__(
-        self,
-        *,
-        n_nonzero_coefs: Any = "auto",
-        groups: Any = None,
-        n_nonzero_groups: Any = "auto",
-        alpha: float | None = None,
-        always_include: Any = None,
-        positive: bool = False,
-        bounds: Any = None,
-        categorical_features: Any = "from_dtype",
-        standardize: bool = True,
-        solver: str | Solver = "auto",
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.n_nonzero_coefs = n_nonzero_coefs
-        self.groups = groups
-        self.n_nonzero_groups = n_nonzero_groups
-        self.alpha = alpha
-        self.always_include = always_include
-        self.positive = positive
-        self.bounds = bounds
-        self.categorical_features = categorical_features
-        self.standardize = standardize
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
 
     def predict_proba(self, X: Any, offset: Any = None) -> Any:
         """Return the probabilities of the classes, shape (n_samples, n_classes). Only the chosen columns are read.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.core.solver import Solver
 
 from ..documentation import public_estimator
+from ..parameters import own_parameters
 from ..table import Table
 from .cross_validation import SparseLinearModelCV
 from .joint_prediction import OrdinalPrediction
@@ -18,6 +17,7 @@ from .problem import Problem
 
 
 @public_estimator("ordinal_regression_cv", intercept_and_scale="standardize : bool")
+@own_parameters(without=["fit_intercept"])
 class SparseOrdinalRegressionCV(SparseLinearModelCV, SparseOrdinalRegression):
     """Regression of ordered classes with the number of features chosen by cross-validation.
 
@@ -39,49 +39,6 @@ class SparseOrdinalRegressionCV(SparseLinearModelCV, SparseOrdinalRegression):
     >>> SparseOrdinalRegressionCV(n_nonzero_coefs=range(4), averaging="none").fit(X, y).support_
     array([ 4, 11])
     """
-
-    def __init__(
-        self,
-        *,
-        n_nonzero_coefs: str | int | Iterable[int] = "auto",
-        groups: Any = None,
-        n_nonzero_groups: str | int | Iterable[int] = "auto",
-        alphas: str | float | Iterable[float] = "auto",
-        averaging: str = "auto",
-        cv: Any = 5,
-        scoring: Any = None,
-        rule: str = "best",
-        n_jobs: int | None = None,
-        always_include: Any = None,
-        positive: bool = False,
-        bounds: Any = None,
-        categorical_features: Any = "from_dtype",
-        standardize: bool = True,
-        solver: str | Solver = "auto",
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.n_nonzero_coefs = n_nonzero_coefs
-        self.groups = groups
-        self.n_nonzero_groups = n_nonzero_groups
-        self.alphas = alphas
-        self.averaging = averaging
-        self.cv = cv
-        self.scoring = scoring
-        self.rule = rule
-        self.n_jobs = n_jobs
-        self.always_include = always_include
-        self.positive = positive
-        self.bounds = bounds
-        self.categorical_features = categorical_features
-        self.standardize = standardize
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _prediction_model(self, loss: Any, table: Table) -> PredictionModel:
         return OrdinalPrediction(loss, self.classes_.size)

@@ -29,15 +29,18 @@ class PredictionModel(ABC):
     `_fold_scores` of their own, models are compared with the one without features over folds, and no weights of an
     average minimise the held-out loss."""
 
-    @property
-    @abstractmethod
-    def score_name(self) -> str:
-        """The name of the default score: that of scikit-learn's scorer, if there is one."""
+    loss: Any
+    """The loss, as it is in the fold that the predictions come from."""
 
     @property
-    @abstractmethod
+    def score_name(self) -> str:
+        """The name of the default score: that of scikit-learn's scorer, if there is one."""
+        return str(self.loss.score_name)
+
+    @property
     def score_scale(self) -> float:
         """The default score is minus this number times the mean loss."""
+        return float(self.loss.score_scale)
 
     @abstractmethod
     def losses(self, y: np.ndarray, u: np.ndarray) -> np.ndarray:
@@ -95,16 +98,6 @@ class PointwisePrediction(PredictionModel):
     """
 
     loss: Loss
-
-    @property
-    def score_name(self) -> str:
-        """The scorer of scikit-learn for the loss."""
-        return self.loss.score_name
-
-    @property
-    def score_scale(self) -> float:
-        """The score per loss."""
-        return self.loss.score_scale
 
     def losses(self, y: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Return the loss of each row, shape (n, n_fits)."""

@@ -33,11 +33,6 @@ class VectorPrediction(PredictionModel):
     n_outputs: int
 
     @property
-    def score_name(self) -> str:
-        """The scorer of scikit-learn for the loss."""
-        return self.loss.score_name
-
-    @property
     def score_scale(self) -> float:
         """The score per loss: scorers take the mean over outputs of which losses are sums."""
         return self.loss.score_scale if self.loss.one_target else self.loss.score_scale / self.n_outputs
