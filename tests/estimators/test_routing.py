@@ -6,13 +6,16 @@ import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import is_classifier
 from sklearn.metrics import get_scorer, make_scorer, mean_squared_error
-from sklearn.model_selection import GroupKFold, KFold, cross_validate
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_score, cross_validate
 from sklearn.model_selection._split import BaseCrossValidator
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.registry import registered
+from hardthresh.estimators.linear.model import SparseLinearModel
+from levels import inherited
 
 SPLITTING = {
     "linear": lambda **settings: ht.SparseLinearRegressionCV(n_nonzero_coefs=range(5), **settings),
@@ -169,3 +172,53 @@ def test_routing_gives_scorers_the_weights_that_they_request(kind):
         assert not np.allclose(refused.fit(X, y, sample_weight=weight).scores_, weighted)
         own = kind(**settings).fit(X, y, sample_weight=weight)  # the score of its own always counts weights
     assert_allclose(own.scores_, weighted, rtol=1e-9)
+
+
+ROUTED = [entry.cls for entry in registered("estimator").values() if issubclass(entry.cls, SparseLinearModel)]
+
+
+def rows_of(cls):
+    """Data for an estimator, with weights, offsets that matter, and for hazards strata."""
+    rng = np.random.default_rng(3)
+    X, offset = rng.standard_normal((90, 4)), rng.standard_normal(90)
+    u = X[:, 0] - X[:, 1] + offset
+    known = {"sample_weight": rng.integers(1, 4, 90).astype(float), "offset": offset}
+    if issubclass(cls, ht.SparseCoxRegression):
+        time, event = rng.exponential(np.exp(-u)), rng.random(90) < 0.7
+        return X, np.column_stack([time, event]), known | {"strata": rng.integers(0, 2, 90)}
+    if issubclass(cls, ht.SparseOrdinalRegression):
+        return X, np.searchsorted([-1, 1], u + rng.logistic(size=90)), known
+    return X, cls()._loss.example_target(0.5 * u, rng), known
+
+
+@inherited
+@pytest.mark.parametrize("cls", ROUTED)
+def test_scores_have_the_weights_offsets_and_strata_of_their_rows(cls):
+    """A search over ridges, a cross-validation and a pipeline score as fits and scores by hand do."""
+    X, y, known = rows_of(cls)
+    folds = list(KFold(3, shuffle=True, random_state=0).split(X))
+    by_cv = cls.__name__.endswith("CV")
+    settings = {"n_nonzero_coefs": [1, 2], "cv": 2} if by_cv else {"n_nonzero_coefs": 2}
+    ridge = "alphas" if by_cv else "alpha"
+
+    def by_hand(train, test, **more):
+        fit, held_out = ({name: part[rows] for name, part in known.items()} for rows in (train, test))
+        return cls(**settings, **more).fit(X[train], y[train], **fit).score(X[test], y[test], **held_out)
+
+    expected = [by_hand(train, test) for train, test in folds]
+    with sklearn.config_context(enable_metadata_routing=True):
+        asked = dict.fromkeys(known, True)
+        model = cls(**settings).set_fit_request(**asked).set_score_request(**asked)
+        assert_allclose(cross_val_score(model, X, y, cv=folds, params=known), expected, rtol=1e-9)
+        search = GridSearchCV(model, {ridge: [0.01, 1.0]}, cv=folds).fit(X, y, **known)
+        scores = np.array([[by_hand(train, test, **{ridge: alpha}) for train, test in folds] for alpha in (0.01, 1.0)])
+        assert_allclose(search.cv_results_["mean_test_score"], scores.mean(axis=1), rtol=1e-9)
+        assert_allclose(search.score(X, y, **known), search.best_estimator_.score(X, y, **known))
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        pipeline = make_pipeline(scaler, model).fit(X, y, **known)
+        Z = scaler.fit_transform(X)
+        alone = cls(**settings).fit(Z, y, **known)
+        assert_allclose(pipeline.score(X, y, **known), alone.score(Z, y, **known), rtol=1e-9)
+    with pytest.warns(UserWarning, match="was fitted with an offset"):
+        without = alone.score(Z, y, **{name: part for name, part in known.items() if name != "offset"})
+    assert without != alone.score(Z, y, **known), "the offset of this test matters"

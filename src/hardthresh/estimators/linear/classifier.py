@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 
 from hardthresh.arrays import move, to_numpy
@@ -16,7 +17,31 @@ from .class_weights import with_class_weights
 from .model import SparseLinearModel
 
 
-class LinearClassifier(ClassifierMixin, SparseLinearModel):
+class ScoredByAccuracy(ClassifierMixin):
+    """A classifier whose score is the accuracy of predictions, which may have an offset."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """Return the accuracy: the share of rows, or of their weight, whose class is predicted.
+
+        Parameters
+        ----------
+        X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
+            Data.
+        y : array, shape (n_samples,)
+            Labels.
+        sample_weight : array, shape (n_samples,), optional
+            Non-negative weights.
+        offset : array, shape (n_samples,) or (n_samples, n_classes), optional
+            A known part of the linear predictor, as `predict` takes it.
+
+        Returns
+        -------
+        float
+        """
+        return float(accuracy_score(y, self.predict(X, offset), sample_weight=sample_weight))
+
+
+class LinearClassifier(ScoredByAccuracy, SparseLinearModel):
     """Base of the estimators of classes. See the concrete classes."""
 
     class_weight: Any

@@ -47,10 +47,10 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
 
     Parameters
     ----------
-    {parameters}
     ties : {{"breslow", "efron"}}
         How events at equal times count: see `hardthresh.losses.Cox`. With "breslow" a weight of 2 is exactly a row
         given twice; "efron" is less biased where many times are tied, as when they are rounded.
+    {parameters}
 
     Attributes
     ----------
@@ -199,7 +199,7 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
         """
         return self._linear_predictor(X, offset, "predict")
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, strata: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, strata: Any = None) -> float:
         """Return Harrell's C, the share of comparable pairs of rows whose predictions are in the right order.
 
         A pair is comparable if one row has an event while the other is known to go on; equal predictions count half,
@@ -207,7 +207,7 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
 
         Parameters
         ----------
-        X, y, sample_weight, strata :
+        X, y, sample_weight, offset, strata :
             As in `fit`.
 
         Returns
@@ -216,8 +216,8 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
             0.5 for predictions at random, 1 for the right order; NaN if no pair is comparable.
         """
         targets = y if strata is None else SurvivalTargets.of(y, strata)
-        u = to_numpy(self.predict(X))
-        given = self._validate(X, targets, sample_weight, None, reset=False)
+        u = to_numpy(self.predict(X, offset))
+        given = self._validate(X, targets, sample_weight, offset, reset=False)
         weights = row_weights(sample_weight, given.X)
         return concordance(given.y, u, weights)
 

@@ -39,9 +39,9 @@ class SparseCoxRegressionCV(SparseLinearModelCV, SparseCoxRegression):
 
     Parameters
     ----------
-    {cv_parameters}
     ties : {{"breslow", "efron"}}
         How events at equal times count.
+    {cv_parameters}
 
     Attributes
     ----------

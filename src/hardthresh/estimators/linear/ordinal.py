@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from hardthresh.arrays import double, move, namespace, to_numpy, where_true
@@ -19,13 +18,14 @@ from ..frames import ordered_labels
 from ..parameters import own_parameters
 from ..soundness import check_coefficients, check_numbers, check_present
 from ..table import Table
+from .classifier import ScoredByAccuracy
 from .model import SparseLinearModel, point_of
 from .problem import Problem
 
 
 @public_estimator("ordinal_regression", intercept_and_scale="standardize : bool")
 @own_parameters(without=["fit_intercept"])
-class SparseOrdinalRegression(ClassifierMixin, SparseLinearModel):
+class SparseOrdinalRegression(ScoredByAccuracy, SparseLinearModel):
     r"""Regression of ordered classes with at most k features: the cumulative logit, with proportional odds.
 
     .. math:: P(y_i \le c) = \frac{1}{1 + e^{-(t_c - u_i)}}, \qquad u_i = x_i^\top b + o_i,
