@@ -170,8 +170,8 @@ def test_blas_has_one_thread_while_a_solver_runs():
 def test_blas_has_one_thread_while_an_estimator_is_fitted(monkeypatch):
     seen = []
     monkeypatch.setattr(
-        "hardthresh.estimators.linear.model.build_problem",
-        lambda *args, build=ht.estimators.linear.model.build_problem, **named: (
+        "hardthresh.estimators.linear.choosing.build_problem",
+        lambda *args, build=ht.estimators.linear.choosing.build_problem, **named: (
             seen.extend(blas_threads()) or build(*args, **named)
         ),
     )

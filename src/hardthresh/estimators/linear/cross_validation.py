@@ -26,9 +26,9 @@ from ..folds import Splits, check_rule, scorer_name
 from ..soundness import check_present
 from ..table import Table
 from .averages import exponential_average, stacked_average, within_budget
+from .choosing import is_given
 from .grid_models import AveragedModel, Search, Units, check_model
 from .grid_search import GridSearch, checked_ridge
-from .model import is_given
 from .null_comparison import NullComparison, are_counts, compare_with_none, mean_over_rows
 from .prediction import PredictionModel
 from .problem import Problem, features_of

@@ -11,8 +11,8 @@ from ..documentation import public_estimator
 from ..upgrades import one_ridge, tenth_of_features, with_defaults
 from .cross_validation import SparseLinearModelCV
 from .dispersion import pearson_dispersion
-from .model import SparseRegressor
 from .problem import Problem
+from .regressor import SparseRegressor
 
 
 @public_estimator(

@@ -24,9 +24,10 @@ from hardthresh.solvers.start import starting_point
 from ..base import is_real
 from ..folds import CrossValidatedMixin, Metadata, Split, Splits, candidates_of, settings_for_folds
 from ..table import Table
+from .choosing import is_given
 from .criterion import number_of_examples
 from .grid_models import FoldFits, Search
-from .model import SparseLinearModel, is_given
+from .model import SparseLinearModel
 from .prediction import PointwisePrediction, PredictionModel
 from .problem import Problem, features_of
 from .several_outputs import VectorPrediction

@@ -18,9 +18,9 @@ from ..parameters import own_parameters
 from ..soundness import check_numbers
 from ..table import Table
 from .cross_validation import SparseLinearModelCV
-from .model import SparseRegressor
 from .nuisance import Nuisance, ScalarNuisance, rows_of, spread
 from .problem import Problem
+from .regressor import SparseRegressor
 
 _LEAST_SCALE = 1e-8
 """Share of the largest target below which the scale of the noise is not estimated: a perfect fit has none."""

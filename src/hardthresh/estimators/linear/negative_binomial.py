@@ -17,9 +17,9 @@ from ..documentation import public_estimator
 from ..parameters import own_parameters
 from ..soundness import check_numbers
 from .cross_validation import SparseLinearModelCV
-from .model import SparseRegressor
 from .nuisance import Nuisance, ScalarNuisance, rows_of
 from .problem import Problem
+from .regressor import SparseRegressor
 
 _LEAST, _MOST = 1e-6, 1e6
 """The range of the shape theta. Beyond it the variance of a count is that of a Poisson count but for a millionth of its

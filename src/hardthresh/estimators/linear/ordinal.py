@@ -19,8 +19,8 @@ from ..parameters import own_parameters
 from ..soundness import check_coefficients, check_numbers, check_present
 from ..table import Table
 from .classifier import ScoredByAccuracy
-from .model import SparseLinearModel, point_of
-from .problem import Problem
+from .model import SparseLinearModel
+from .problem import Problem, point_of
 
 
 @public_estimator("ordinal_regression", intercept_and_scale="standardize : bool")

@@ -27,6 +27,7 @@ from hardthresh.objectives import LinearModel, MultiOutputModel, OrdinalModel
 from hardthresh.solvers.subspace import FULL_SOLVE, refine
 from hardthresh.solvers.working_set.row_refits import refit_rows
 
+from ..base import numpy_dtype
 from ..table import Table, standardize_table, take_columns
 from .bounds import Bounds
 from .columns import ColumnGroups, ColumnLists
@@ -381,6 +382,19 @@ def build_problem(
         table.offset is not None,
         None if groups is not None else bounds,
     )
+
+
+def point_of(problem: Problem, coef: np.ndarray, intercept: Any, whose: str) -> Any:
+    """Return the point of a problem for coefficients, which a message calls `whose`, in the precision of its data."""
+    has, needs = coef.shape[:-1], tuple(problem.objective.shape)[1:]
+    if has != needs:
+        raise InvalidInputError(
+            f"{whose} has coefficients of shape {(*has, coef.shape[-1])}, these targets need {(*needs, coef.shape[-1])}"
+        )
+    like = problem.mean
+    if not isinstance(intercept, float):
+        intercept = move(np.asarray(intercept, dtype=numpy_dtype(like)), like)
+    return problem.point(move(coef.astype(numpy_dtype(like)), like), intercept)
 
 
 def features_of(coef: np.ndarray) -> np.ndarray:

@@ -21,11 +21,11 @@ from ..table import Table
 from .criterion import number_of_examples
 from .cross_validation import SparseLinearModelCV
 from .held_out import held_out_scores
-from .model import SparseRegressor
 from .nuisance import Fit, Nuisance, moved, refitted, rows_of, spread
 from .pinball_vertices import descend_vertices
 from .prediction import PointwisePrediction, PredictionModel
 from .problem import Problem
+from .regressor import SparseRegressor
 
 _LEAST_SMOOTHING = 0.05
 """The smoothing of the search is at least this share of the scale of the targets; with less few rows have curvature,

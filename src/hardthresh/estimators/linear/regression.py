@@ -12,7 +12,7 @@ from hardthresh.losses import Loss, MultiTask, Squared, VectorLoss
 from ..documentation import public_estimator
 from ..upgrades import one_ridge, tenth_of_features, with_defaults
 from .cross_validation import SparseLinearModelCV
-from .model import SparseRegressor
+from .regressor import SparseRegressor
 
 
 @public_estimator(

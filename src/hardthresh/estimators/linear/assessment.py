@@ -1,0 +1,216 @@
+"""What a fitted linear model says about its own quality: the certificate and the summary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from hardthresh.arrays import double, to_numpy
+from hardthresh.certificates import ModelCertificate
+from hardthresh.core.checking import without_overflow_warnings
+from hardthresh.core.errors import HardThreshError, InvalidInputError, warn
+from hardthresh.core.objective import Evaluation
+from hardthresh.core.result import Result
+from hardthresh.core.state import Trace
+from hardthresh.core.stationarity import leading_norm
+from hardthresh.solvers.start import starting_point
+
+from .certificate import certify_problem
+from .choosing import ChoosingModel
+from .problem import Fingerprint, Problem, features_of, point_of
+from .rows import Rows
+from .summary import Summary, share_removed, summarize
+
+
+class AssessedModel(ChoosingModel):
+    """Base of the models that can be asked how good they are. See the concrete classes."""
+
+    _training: tuple[Problem, Result, Fingerprint] | None = None
+    _certificate: ModelCertificate | None = None
+    _summary: Summary | None = None
+    _held_out_rows: Rows | None = None
+
+    def certificate(
+        self, X: Any = None, y: Any = None, sample_weight: Any = None, offset: Any = None
+    ) -> ModelCertificate:
+        """Return what is known about the quality of the fit: first-order conditions, and exchanges of features.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset : optional
+            Data, as in `fit`. Without them the certificate is about the training data, and computed once. With them it
+            is about these data: whether the fitted coefficients, which stay as they are, are a good answer to the
+            problem that these data and the model's parameters pose. So a loaded model can be given its training data
+            again. The model itself is not changed.
+
+        Returns
+        -------
+        ModelCertificate
+            ``print`` it to read it.
+
+        Raises
+        ------
+        HardThreshError
+            Without data: if the model was loaded, unpickled or copied without ever having been certified, because it
+            does not carry the training data, or if these were changed in place since the fit.
+        ValueError
+            For data that `fit` would refuse, with other columns than the training data, or with unknown classes.
+
+        Notes
+        -----
+        Cost: about k + 25 data passes. The training data are kept in memory until the certificate and the summary have
+        both been asked for. For the squared loss without `positive` or `bounds` the statement about exchanges is a
+        proof; otherwise the exchanges are ranked by a quadratic model and the most promising are refitted. With
+        `groups` it costs the Hessian of each group besides.
+        """
+        if self._is_about(X, y, sample_weight, offset):
+            return self._certify(*self._problem_of(X, y, sample_weight, offset))
+        if self._certificate is None:
+            problem, result = self._untouched_training()
+            self._certificate = self._certify(problem, result.w, result.support, result.state.trace)
+            self._let_go()
+        return self._certificate
+
+    def summary(self, X: Any = None, y: Any = None, sample_weight: Any = None, offset: Any = None) -> Summary:
+        """Return how well the model fits, and what each chosen feature is worth to it.
+
+        For each feature: its coefficient, also per standard deviation; the rise of the objective when it leaves the
+        model and the others are refitted; the feature that replaces it best, and what that costs; the share of the
+        folds that choose it, after cross-validation; and a standard error. The standard errors take the features as
+        given. The same rows chose them, so that **they are too small, and not valid for confidence intervals**.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset : optional
+            Data, as for `certificate`: without them the summary is about the training data, and computed once.
+
+        Returns
+        -------
+        Summary
+            ``print`` it to read it; `to_frame` and `to_dict` return its numbers.
+
+        Raises
+        ------
+        HardThreshError, ValueError
+            As for `certificate`.
+
+        Notes
+        -----
+        Cost: about k + 1 data passes, and two refits for each feature of O(n k^2) per Newton step.
+
+        Of an average of models, coefficients are those of the average; costs, substitutes and standard errors are those
+        of the best single model, because an average minimises nothing.
+        """
+        if self._is_about(X, y, sample_weight, offset):
+            return self._summarize(*self._problem_of(X, y, sample_weight, offset)[:2])
+        if self._summary is None:
+            problem, result = self._untouched_training()
+            self._summary = self._summarize(problem, result.w)
+            self._let_go()
+        return self._summary
+
+    def _let_go(self) -> None:
+        """Let go of the training data, which may be large, when nothing needs them any more."""
+        if self._certificate is not None and self._summary is not None:
+            self._training = None
+
+    def _is_about(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> bool:
+        """Return whether something is asked about given data, not about those of the fit."""
+        check_is_fitted(self)
+        if X is not None or y is not None:
+            return True
+        if sample_weight is not None or offset is not None:
+            raise InvalidInputError("sample_weight and offset belong to data; give X and y, too")
+        return False
+
+    @without_overflow_warnings
+    def _summarize(self, problem: Problem, w: Any) -> Summary:
+        return summarize(self, problem, w, self._subject())
+
+    def _subject(self) -> str:
+        """Return what certificates and summaries are about, if not the model itself."""
+        return ""
+
+    def _expected(self, u: np.ndarray, loss: Any) -> np.ndarray:
+        """Return what linear predictors say about targets, for people: expected ones, or the decision of a classifier.
+
+        Where a loss knows no expected target, these are the linear predictors.
+        """
+        if not hasattr(loss, "mean") or (loss.classifies and not loss.multiplies):
+            return u
+        with np.errstate(over="ignore"):
+            return np.asarray(loss.mean(u))
+
+    def _expected_rows(self, problem: Problem, coef: Any = None, intercept: Any = None) -> np.ndarray:
+        """Return that of the rows of a problem, by the model or by other coefficients on the scale of the data."""
+        if coef is None:
+            coef, intercept = self._predictor()
+            coef = to_numpy(coef)
+            intercept = intercept if isinstance(intercept, float) else to_numpy(intercept)
+        model = problem.objective
+        return self._expected(double(model.predict(point_of(problem, coef, intercept, "the model"))), model.loss)
+
+    def _shown(self, rows: Rows) -> Rows:
+        """Return rows with targets as people know them, where the loss takes other numbers."""
+        return rows
+
+    def _fit_scores(self, problem: Problem, at: Evaluation) -> dict[str, float]:
+        """Return how well an evaluated point of a problem fits its rows."""
+        return {"r2" if problem.objective.traits.quadratic else "d2": share_removed(problem, at)}
+
+    @without_overflow_warnings
+    def _certify(self, problem: Problem, w: Any, support: Any, trace: Trace) -> ModelCertificate:
+        name = problem.group_name if problem.grouped else self._feature_name
+        return certify_problem(problem, w, support, name, trace)
+
+    @without_overflow_warnings
+    def _problem_of(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Problem, Any, Any, Trace]:
+        """Return the problem of other data, the coefficients as its point, their support, and the scales of the run."""
+        if X is None or y is None:
+            raise InvalidInputError(
+                f"certificates and summaries of given data need both X and y, got no {'X' if X is None else 'y'}"
+            )
+        if not hasattr(self, f"{self._k_name}_"):
+            raise InvalidInputError("groups was set, or taken back, since the fit; fit the model again")
+        best = getattr(self, f"best_{self._k_name}_", None)
+        k = self._checked_k(getattr(self, self._k_name)) if best is None else best
+        self._check_library(X, "certificate")
+        table = self._encode(self._validate(X, y, sample_weight, offset, reset=False).weighted(), reset=False)
+        problem = self._problem(table, k)
+        objective, constraint = problem.objective, problem.constraint
+        coef, intercept = self._certified()
+        lost = np.flatnonzero(features_of(coef) & (to_numpy(problem.inverse_scale) == 0))
+        if lost.size:
+            warn(f"{self._listed(lost, 'constant')} of these data: what they add is constant")
+        w = point_of(problem, coef, intercept, "the model")
+        null = starting_point(objective, constraint, None)[0]
+        trace = Trace(null_value=null.value, null_gradient=leading_norm(constraint, null.gradient))
+        return problem, w, problem.support(w, getattr(self, "groups_", ())), trace
+
+    def _certified(self) -> tuple[np.ndarray, Any]:
+        """Return the coefficients and the intercept that a certificate is about."""
+        coef, intercept = self._predictor()
+        return to_numpy(coef), intercept if isinstance(intercept, float) else to_numpy(intercept)
+
+    def _predictor(self) -> tuple[Any, Any]:
+        """Return the coefficients and the intercept of linear predictors: of several, a row and a number for each."""
+        if self.coef_.ndim == 1:
+            return self.coef_, float(self.intercept_)
+        if self.coef_.shape[0] == 1:
+            return self.coef_[0, :], float(self.intercept_[0])
+        return self.coef_, self.intercept_
+
+    @without_overflow_warnings
+    def _untouched_training(self) -> tuple[Problem, Result]:
+        """Return the problem that was fitted and its result; raise an error if the data are gone or changed."""
+        if self._training is None:
+            raise HardThreshError(
+                "this model does not carry its training data; call certificate(X, y) with them, or call certificate() "
+                "before you save or copy a model; the same holds for summary"
+            )
+        problem, result, before = self._training
+        if not before.agrees(problem.fingerprint()):
+            raise HardThreshError("the training data were changed in place since the fit; fit the model again")
+        return problem, result

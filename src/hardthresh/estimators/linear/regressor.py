@@ -1,0 +1,79 @@
+"""The base of regressors: predictions on the scale of the targets, and the share of deviance that they remove."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from hardthresh.arrays import all_finite, double, to_numpy
+from hardthresh.core.errors import warn
+
+from ..base import numpy_dtype
+from .model import SparseLinearModel
+
+
+class SparseRegressor(RegressorMixin, SparseLinearModel):
+    """Base of the estimators that predict a number: the mean of a loss at the linear predictor."""
+
+    def predict(self, X: Any, offset: Any = None) -> Any:
+        """Return predictions, in the shape of the targets of `fit`. Only the chosen columns are read.
+
+        Parameters
+        ----------
+        X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
+            Data.
+        offset : array, shape (n_samples,) or (n_samples, n_outputs), optional
+            A known part of the linear predictor.
+        """
+        u = self._linear_predictor(X, offset, "predict")
+        with np.errstate(over="ignore"):
+            predictions = self._loss.mean(u)
+        if all_finite(predictions):
+            return predictions
+        infinite = int(np.count_nonzero(np.isinf(to_numpy(predictions)) & np.isfinite(to_numpy(u))))
+        if infinite:
+            exceed = "exceeds" if infinite == 1 else "exceed"
+            warn(
+                f"{infinite} of {u.shape[0]} predictions {exceed} the largest {np.dtype(numpy_dtype(u))} and "
+                f"{'is' if infinite == 1 else 'are'} infinite"
+            )
+        return predictions
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        r"""Return :math:`D^2`, the share of deviance that predictions remove; :math:`R^2` for least squares.
+
+        It is 1 less the mean loss of the predictions over that of the best constant, to which the offset is added too;
+        the best is 1. Without an offset it is what the regressors of scikit-learn with the same loss return, and
+        `sklearn.metrics.d2_tweedie_score`.
+
+        Parameters
+        ----------
+        X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
+            Data.
+        y : array, shape (n_samples,)
+            Targets, in the domain of the loss.
+        sample_weight : array, shape (n_samples,), optional
+            Non-negative weights.
+        offset : array, shape (n_samples,), optional
+            A known part of the linear predictor.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            For targets that `fit` would refuse.
+        """
+        if self._loss.quadratic and offset is None:
+            return float(super().score(X, y, sample_weight))
+        check_is_fitted(self)
+        given = self._validate(X, y, sample_weight, offset, reset=False)
+        rows = given.weighted_rows()
+        u = double(self._linear_predictor(X, offset, "score"))[rows]
+        weights, known = (None if part is None else double(part)[rows] for part in (given.sample_weight, given.offset))
+        return self._loss.d2_score(double(given.y)[rows], u, weights, known)

@@ -1,0 +1,190 @@
+"""The base of linear models that reads tables: their numbers and categorical columns, and what settings say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils._array_api import get_namespace
+from sklearn.utils.validation import check_is_fitted
+
+from hardthresh.arrays import to_numpy
+from hardthresh.core.errors import InvalidInputError, format_value, numbered
+from hardthresh.losses import Loss
+from hardthresh.losses.log_link import LogLink
+
+from ..base import (
+    SAVES_MEMORY,
+    ThresholdingEstimator,
+    as_numbers,
+    in_precision,
+    known_finite,
+    per_row,
+    row_weights,
+)
+from ..table import Table
+from ..validation import check_labels, validated
+from .columns import column_indices
+from .encoding import Encoding, encoding_of, factor_columns, read_codes, without
+
+try:
+    from sklearn.utils._array_api import check_same_namespace
+except ImportError:  # scikit-learn < 1.8 lets the arrays themselves refuse to mix
+
+    def check_same_namespace(X: Any, estimator: Any, *, attribute: str, method: str) -> None:
+        """Do nothing."""
+
+
+class TabularModel(ThresholdingEstimator):
+    """Base of the estimators of tables whose columns, or groups of them, are chosen. See the concrete classes."""
+
+    _loss_type: ClassVar[type[Loss]]
+    _takes_outputs: ClassVar[bool] = False
+    """Whether targets may have several columns."""
+    _saves_memory: ClassVar[str] = SAVES_MEMORY
+
+    always_include: Any
+    positive: bool
+    bounds: Any
+    categorical_features: Any
+    fit_intercept: bool
+    n_features_in_: int
+    encoding_: Encoding
+
+    @property
+    def _loss(self) -> Loss:
+        """The loss that predictions are judged by: of a type that is the class's, with this model's parameters."""
+        return self._loss_type()
+
+    def _outputs_of(self, y: np.ndarray) -> tuple[int, ...]:
+        """Return the shape of the linear predictor of a row, for targets as they were given: () for one number."""
+        return ()
+
+    def _validate_fit(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> Table:
+        """Return training data as validated arrays, with targets as they were given, and remember their columns."""
+        return self._validate(X, y, sample_weight, offset, reset=True)
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any, offset: Any, *, reset: bool) -> Table:
+        """Return data as validated arrays, with targets as they were given; `reset` makes their columns the model's."""
+        self._check_settings()
+        factors = factor_columns(X, self.categorical_features) if reset else self._factors()
+        numeric, several = not self._loss.classifies, self._takes_outputs
+        numbers, y = self._numbers(X, factors, reset=reset, y=y, y_numeric=numeric, multi_output=several)
+        if issparse(y):
+            raise InvalidInputError("y is a sparse matrix; give its dense array, y.toarray()")
+        y = to_numpy(y)
+        weights = row_weights(sample_weight, numbers)
+        if self._loss.classifies:
+            check_labels(y)
+        else:
+            self._loss.check_domain(as_numbers(y, "y"), None if weights is None else weights > 0)
+        counted = y if weights is None else y[weights > 0]
+        outputs = self._outputs_of(counted)
+        needs_more_than_0 = reset and isinstance(self._loss, LogLink) and self.fit_intercept
+        if needs_more_than_0 and not np.any(as_numbers(counted, "y") > 0):
+            raise InvalidInputError(
+                "all targets are 0, which no finite intercept predicts, even with a ridge; give rows with others"
+            )
+        offset = per_row(offset, numbers, "offset", outputs)
+        if reset:
+            self.__dict__.pop("encoding_", None)  # of a fit to other columns
+        if not factors:
+            return Table(numbers, y, weights, offset)
+        codes = read_codes(X, factors)
+        if reset:
+            self._check_factors(factors)
+            names, size = getattr(self, "feature_names_in_", None), int(self.n_features_in_)
+            penalised = set(factors).difference(self._always_given()) if self._has_ridge() else ()
+            self.encoding_ = encoding_of(size, codes, weights, names, every_level=penalised)
+        else:
+            self.encoding_.check_known(codes, getattr(self, "feature_names_in_", None))
+        return Table(self.encoding_.encode(numbers, codes), y, weights, offset, given=X)
+
+    def _numbers(self, X: Any, factors: Collection[int], **options: Any) -> Any:
+        """Return the columns of X that are not categorical as an array of finite numbers, and y if it is given."""
+        xp, _ = get_namespace(X)
+        numbers = without(X, factors) if factors else None
+        return validated(
+            self,
+            X,
+            accept_sparse=("csc", "csr"),
+            dtype=(xp.float64, xp.float32),
+            ensure_all_finite=not known_finite(X),
+            numbers=numbers,
+            **options,
+        )
+
+    def _check_library(self, X: Any, method: str) -> None:
+        """Check that X is of the array library of the fit."""
+        check_same_namespace(X, self, attribute="coef_", method=method)
+
+    def _numbers_of(self, X: Any) -> Any:
+        """Return the columns with a coefficient; those of categorical columns that are not chosen may be anything."""
+        factors = self._factors()
+        numbers = self._numbers(X, factors, reset=False)
+        if not factors:
+            return numbers
+        codes = read_codes(X, sorted(set(factors).intersection(np.flatnonzero(self._get_support_mask()).tolist())))
+        self.encoding_.check_known(codes, getattr(self, "feature_names_in_", None))
+        return self.encoding_.encode(numbers, codes)
+
+    def _factors(self) -> tuple[int, ...]:
+        """Return the categorical columns of the fit."""
+        return tuple(factor.column for factor in self.encoding_.factors) if hasattr(self, "encoding_") else ()
+
+    def _has_ridge(self) -> bool:
+        """Return whether coefficients are penalised, so that each level of a categorical column can have one."""
+        return self._ridge() > 0
+
+    def _check_factors(self, factors: Sequence[int]) -> None:
+        """Check that the settings go together with categorical columns."""
+        if self.positive or self.bounds is not None:
+            names, setting = getattr(self, "feature_names_in_", None), "positive=True" if self.positive else "bounds"
+            column = numbered("column", factors[0]) if names is None else f"column {format_value(names[factors[0]])}"
+            raise InvalidInputError(
+                f"{setting} does not go together with categorical columns such as {column}, whose coefficients compare "
+                "levels; encode them yourself, or leave one of them out"
+            )
+
+    def _encode(self, given: Table, *, reset: bool = True) -> Table:
+        """Return the table with targets as the loss takes them, all of it in the library of X."""
+        return given.with_targets(in_precision(self._encode_target(given.y, reset=reset), given.X, "y"))
+
+    def _encode_target(self, y: np.ndarray, *, reset: bool) -> np.ndarray:
+        """Return the targets as the loss takes them; with `reset` the model keeps which values there are."""
+        return y
+
+    def _decode_target(self, y: Any) -> Any:
+        """Return encoded targets as they were given."""
+        return y
+
+    def _labels(self) -> dict[str, Any]:
+        """Return the fitted attributes that `predict` needs besides the coefficients."""
+        return {}
+
+    @property
+    def encoded_feature_names_(self) -> np.ndarray:
+        """The names of the columns that `coef_` refers to: one for each level of a categorical column."""
+        check_is_fitted(self)
+        encoding = getattr(self, "encoding_", Encoding(int(self.n_features_in_), ()))
+        return encoding.names(getattr(self, "feature_names_in_", None))
+
+    @property
+    def _n_columns(self) -> int:
+        """The number of columns with a coefficient."""
+        return self.encoding_.n_columns if hasattr(self, "encoding_") else int(self.n_features_in_)
+
+    @property
+    def _features(self) -> np.ndarray:
+        """For each column with a coefficient, the column of X that it is, or is a level of."""
+        return self.encoding_.features if hasattr(self, "encoding_") else np.arange(self.n_features_in_)
+
+    def _column_names(self) -> Sequence[str] | None:
+        return self.encoded_feature_names_.tolist() if hasattr(self, "encoding_") else super()._column_names()
+
+    def _always_given(self) -> tuple[int, ...]:
+        """Return the always-included columns of X as increasing indices."""
+        names = getattr(self, "feature_names_in_", None)
+        return column_indices(self.always_include, int(self.n_features_in_), None if names is None else list(names))
