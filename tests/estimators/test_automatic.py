@@ -17,6 +17,7 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.schema import schemas
 from hardthresh.selection import path
 from hardthresh.selection.criteria import working_ebic
+from levels import in_turn
 
 nothing_found = pytest.mark.filterwarnings("ignore::hardthresh.core.NothingFoundWarning")
 
@@ -76,10 +77,10 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
-@pytest.mark.parametrize("kind", ["dense", "sparse", "float32", "weights", "offset"])
+@in_turn("name,kind", list(SETTINGS), ["dense", "sparse", "float32", "weights", "offset"])
 @nothing_found
-def test_the_fit_is_that_of_the_number_alone(plain, kind, settings):
+def test_the_fit_is_that_of_the_number_alone(plain, name, kind):
+    settings = SETTINGS[name]
     X, y = plain.data(noise=0.5)
     X = {"sparse": sp.csr_array, "float32": np.float32}.get(kind, np.asarray)(X)
     rng = np.random.default_rng(0)

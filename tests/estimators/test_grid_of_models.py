@@ -526,6 +526,7 @@ def test_the_p_value_decides_where_standard_errors_do_not(cls, monkeypatch):
     assert {True, False} == set(decided)
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("dependence", ["rows of a group", "a scorer", "one split", "unequal weights"])
 def test_noise_is_seldom_found_where_rows_are_not_alike(dependence):
     """At most 4 of 30; a test of level .03 finds more in one of two thousand such tests."""
