@@ -10,7 +10,7 @@ from scipy.optimize import minimize as scipy_minimize
 
 from hardthresh.constraints import Sparsity
 from hardthresh.core.compiled import kernel
-from hardthresh.losses import Logistic, Poisson
+from hardthresh.losses import Huber, Logistic, Poisson, Quantile
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import WorkingSet, minimize
 from hardthresh.solvers.subspace import refine
@@ -497,18 +497,43 @@ def test_the_search_is_the_same_without_the_kernel(seed, n, m, kind, k, deep):
 
 
 @pytest.mark.usefixtures("code")
-@pytest.mark.parametrize("scale", [1.0, 1e300])
-def test_a_refit_without_curvature_stays_where_it_is(scale):
-    """Saturated losses have no curvature, and products may overflow."""
+def test_a_refit_without_curvature_goes_on_by_the_bound():
+    """Saturated losses have no curvature, but a gradient: the step is that of the largest second derivative."""
     X, y = classes(6)
-    start = np.full(3, scale * 1e4)
+    start, mean_loss = np.full(3, 1e4), Logistic().prepare(y, np.full(30, 1 / 30))
+    assert not mean_loss.inner_hessian(X[:, :3] @ start).diagonal.all()
+    coef, prediction, value = refit(X[:, :3], mean_loss, None, np.zeros(3), start)
+    assert value < mean_loss.value(X[:, :3] @ start)
+    np.testing.assert_allclose(prediction, X[:, :3] @ coef, rtol=1e-12)
+
+
+@pytest.mark.usefixtures("code")
+def test_a_refit_stays_where_products_overflow():
+    X, y = classes(6)
+    start = np.full(3, 1e304)
     with np.errstate(all="ignore"):
         coef, prediction, value = refit(
-            X[:, :3] * scale, Logistic().prepare(y, np.full(30, 1 / 30)), None, np.zeros(3), start
+            X[:, :3] * 1e300, Logistic().prepare(y, np.full(30, 1 / 30)), None, np.zeros(3), start
         )
     np.testing.assert_array_equal(coef, start)
     assert prediction.shape == (30,)
-    assert np.isfinite(value) == (scale == 1.0)
+    assert not np.isfinite(value)
+
+
+@pytest.mark.parametrize("loss", [Huber(0.05), Huber(0.3), Quantile(0.3, 0.1), Quantile(0.5, 0.02)])
+@pytest.mark.parametrize("seed", range(4))
+def test_repeated_rows_are_refitted_like_weights_where_few_have_curvature(loss, seed):
+    """Rounding says whether a singular Hessian is regular, and must not say where a refit leads."""
+    rng = np.random.default_rng(seed)
+    Z, count = rng.standard_normal((12, 6)), rng.integers(1, 5, 12)
+    y = Z @ rng.standard_normal(6) + rng.standard_cauchy(12)
+    weights, repeated = count / count.sum(), np.full(count.sum(), 1 / count.sum())
+    null, none = loss.prepare(y, weights), np.zeros(6)
+    assert np.count_nonzero(null.inner_hessian(np.zeros(12)).diagonal) < 6
+    one, _, value = refit(Z, null, None, none, none)
+    other = refit(Z.repeat(count, axis=0), loss.prepare(y.repeat(count), repeated), None, none, none)[0]
+    assert value < null.value(np.zeros(12))
+    np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)
 
 
 @compiled

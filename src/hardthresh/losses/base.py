@@ -287,6 +287,10 @@ class PointwiseMean(MeanOverExamples, ScalarMeanLoss):
             return InnerHessian(self.weights)
         return InnerHessian(self._weighted(self.loss.curvature(self.y, u)))
 
+    def bounding_hessian(self) -> InnerHessian | None:
+        bound = self.loss.curvature_bound
+        return InnerHessian(bound * self.weights) if bound < inf else None
+
     def recession(self) -> np.ndarray:
         signs: np.ndarray = np.sign(to_numpy(self.weights * self.loss.recession(self.y)))
         return signs

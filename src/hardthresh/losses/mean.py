@@ -135,6 +135,10 @@ class ScalarMeanLoss(MeanLoss):
     def inner_hessian(self, u: Array) -> InnerHessian:
         """Return the second derivatives in the predictions."""
 
+    def bounding_hessian(self) -> InnerHessian | None:
+        """Return second derivatives that those of no predictions exceed, or None if there are none, as by default."""
+        return None
+
     @abstractmethod
     def recession(self) -> np.ndarray:
         """Return the sign of each contrast: +1 or -1 where the mean decreases with it for ever, else 0; shape (m,)."""

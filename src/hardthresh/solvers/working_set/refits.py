@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import cast
 
 import numpy as np
-from scipy.linalg.lapack import dposv, dpotrf, dpotri, dtrtrs
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtrs
 
 from hardthresh.arrays import double, gather, scatter, solve_semidefinite
 from hardthresh.core.checking import without_overflow_warnings
@@ -123,9 +123,9 @@ def _newton(
         image = inner.image(Z)
         hessian = Z.T @ (Z * inner.diagonal[:, None]) - image.T @ image
         hessian.flat[:: coef.size + 1] += l2
-        step, failed = dposv(hessian, gradient)[1:]
-        if failed:
-            step = solve_semidefinite(hessian, gradient)
+        step = _solution(hessian, gradient)
+        if step is None:
+            step = _step_without_curvature(Z, mean_loss, l2, hessian, gradient)
         slope = float(gradient @ step)
         if not 0.0 < slope < inf:
             return coef, prediction, value, slope == 0.0
@@ -147,6 +147,34 @@ def _newton(
         if last:
             return coef, prediction, value, True
     return coef, prediction, value, coef.size == 0
+
+
+def _solution(hessian: np.ndarray, gradient: np.ndarray) -> np.ndarray | None:
+    """Return the solution of H x = g, or None if a column of H is a combination of others, as the kernel says."""
+    scale = np.sqrt(hessian.diagonal())
+    if not (scale > 0.0).all():
+        return None
+    factor, failed = dpotrf(hessian / scale / scale[:, None], lower=1)
+    if failed or not factor.diagonal().min() ** 2 > _DEPENDENT:
+        return None
+    solution: np.ndarray = dpotrs(factor, gradient / scale, lower=1)[0] / scale
+    return solution
+
+
+def _step_without_curvature(
+    Z: np.ndarray, mean_loss: ScalarMeanLoss, l2: np.ndarray, hessian: np.ndarray, gradient: np.ndarray
+) -> np.ndarray:
+    """Return a step where the Hessian is singular, as where few residuals are within the delta of Huber's loss.
+
+    It is that of the bound of the second derivatives, along which f falls, or by the curvature that there is if the
+    loss has no bound. Rounding, by which a singular matrix is regular or not, decides nothing.
+    """
+    bound = mean_loss.bounding_hessian()
+    if bound is not None:
+        hessian = Z.T @ (Z * bound.diagonal[:, None])
+        hessian.flat[:: l2.size + 1] += l2
+    step: np.ndarray = solve_semidefinite(hessian, gradient)
+    return step
 
 
 @dataclass(frozen=True, slots=True, eq=False)
