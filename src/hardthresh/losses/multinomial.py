@@ -149,6 +149,13 @@ def _probabilities(u: Array) -> Array:
     return parts / (1 + rest)
 
 
+def log_probabilities(u: Array) -> Array:
+    """Return the logarithms of the probabilities of the classes, shape (n, C), exact also where these underflow."""
+    v = _by_class(u)
+    largest, _, rest = _parts(v)
+    return ((v - largest) - namespace(u).log1p(rest)).T
+
+
 def _parts(v: Array) -> tuple[Array, Array, Array]:
     """Return the largest prediction of each example, e^(v - largest), and the sum of these without that of 1."""
     xp = namespace(v)

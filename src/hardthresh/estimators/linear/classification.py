@@ -11,6 +11,7 @@ from hardthresh.core.objective import Evaluation
 from hardthresh.core.result import Result
 from hardthresh.losses import Logistic, Loss, Multinomial, VectorLoss
 from hardthresh.losses.logistic import sigmoid
+from hardthresh.losses.multinomial import log_probabilities
 
 from ..documentation import public_estimator
 from ..parameters import own_parameters
@@ -136,10 +137,9 @@ class SparseLogisticRegression(LinearClassifier):
     def predict_log_proba(self, X: Any, offset: Any = None) -> Any:
         """Return the logarithms of the probabilities, exact also where these underflow."""
         u = self._linear_predictor(X, offset, "predict_log_proba")
-        xp, several = namespace(u), u.ndim == 2
-        loss = Multinomial(int(u.shape[1])) if several else self._loss
-        zeros = xp.zeros_like(u[:, 0] if several else u)
-        return xp.stack([-loss.value(zeros + c, u) for c in range(u.shape[1] if several else 2)], axis=1)
+        if u.ndim == 2:
+            return log_probabilities(u)
+        return namespace(u).stack([-self._loss.value(0 * u + c, u) for c in range(2)], axis=1)
 
     def predict(self, X: Any, offset: Any = None) -> Any:
         """Return the most probable class of each row, shape (n_samples,)."""
