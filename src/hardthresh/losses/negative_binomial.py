@@ -89,9 +89,9 @@ class NegativeBinomial(LogLink):
         return (y + self.theta) * sigmoid(far) * sigmoid(-far)
 
     def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
-        """Draw counts; with a `noise` other than 1, counts times its square of the same mean, as those of `Poisson`.
+        """Draw multiples of the square of `noise`, which are counts where that is 1.
 
-        The square of `noise` multiplies the variance of the rates, too.
+        It multiplies both parts of their variance: that of the rates, and that of Poisson counts of given rates.
         """
         rate = np.exp(u) * rng.gamma(self.theta / noise**2, noise**2 / self.theta, u.shape)
         return np.asarray(noise**2 * rng.poisson(rate / noise**2))
