@@ -9,7 +9,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 import hardthresh as ht
 from hardthresh import losses
-from hardthresh.cli.learning import models
+from hardthresh.cli.task import models
 from hardthresh.core.numbers import signed
 from hardthresh.core.registry import lookup
 from hardthresh.storage import load_notes
@@ -466,7 +466,7 @@ def test_one_class_is_refused(refused, broken):
 
 
 def test_many_classes_are_refused_where_the_model_takes_two(refused, broken, monkeypatch):
-    monkeypatch.setattr("hardthresh.cli.learning.takes_many_classes", lambda loss: False)
+    monkeypatch.setattr("hardthresh.cli.task.takes_many_classes", lambda loss: False)
     line = refused("fit", broken("a,y", "1,ape", "2,cat", "3,dog"), "--target", "y")
     assert line.startswith("the target 'y' has 3 classes (ape, cat, dog), and the model of the logistic loss takes two")
 

@@ -5,12 +5,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
 
 import hardthresh as ht
-from hardthresh.cli.learning import models, takes_many_classes
 from hardthresh.cli.settings import as_settings, own_settings, settings_of
+from hardthresh.cli.task import models, takes_many_classes
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import lookup
 from hardthresh.losses import pointwise_losses
@@ -90,7 +88,7 @@ def test_an_unknown_or_missing_category_is_refused(refused, done, shop):
     shop.with_columns(colour=pl.when(pl.col("x0") > 1).then(None).otherwise("colour")).write_csv("shop.csv")
     line = refused("fit", "shop.csv", "--target", "count", "--categorical", "colour")
     assert "missing values in the categories 'colour', the first in row" in line
-    assert "give them a level of their own, such as 'missing'" in line
+    assert "give them a level of their own (fit --impute does)" in line
 
 
 REFUSED = [
@@ -113,6 +111,11 @@ REFUSED = [
         ["--time", "hours", "--event", "x0", "--loss", "poisson"],
         "--time and --event are for --loss cox, not for poisson",
     ),
+    (
+        ["--time", "hours", "--event", "x0", "--positive-class", "red"],
+        "--positive-class is for classes without an order",
+    ),
+    (["--target", "count", "--strata", "colour"], "--strata is for --loss cox, with --time and --event; leave it out"),
     (["--target", "hours", "--loss", "cox"], "--loss cox needs --time COLUMN and --event COLUMN"),
     (["--target", "count", "--order", "a,b", "--loss", "poisson"], "--order is for --loss ordinal, not for poisson"),
     (["--target", "colour", "--order", "blue,red", "--drop", "hours"], "--order lacks the class 'green, dark' of the"),
@@ -194,52 +197,6 @@ def test_more_classes_than_two_are_taken_where_the_model_takes_them(run, shop, o
         assert "the model of the logistic loss takes two: add --positive-class VALUE" in result.stderr
 
 
-# missing values
-
-
-@pytest.fixture
-def gaps(folder):
-    """y depends on b, of which a fifth is missing, and on whether c is."""
-    rng = np.random.default_rng(4)
-    X = rng.standard_normal((100, 4))
-    y = 2 * X[:, 1] + 3 * (np.arange(100) % 4 == 0) + 0.1 * rng.standard_normal(100)
-    table = pl.DataFrame({name: X[:, j] for j, name in enumerate("abcd")} | {"y": y})
-    row = pl.int_range(pl.len())
-    table = table.with_columns(
-        b=pl.when(row % 5 == 1).then(None).otherwise("b"), c=pl.when(row % 4 == 0).then(None).otherwise("c")
-    )
-    table.write_csv(folder / "gaps.csv")
-    return table
-
-
-def test_missing_values_are_filled_in_and_marked(done, run, gaps):
-    text = done("fit", "gaps.csv", "--target", "y", "--impute", "--k", 2, "--out", "m.json", "--report", "r.html")
-    assert text.startswith("2 of 6 features chosen to predict y")
-    assert "missingindicator_c" in text
-    assert load_notes("m.json")["data"]["missing"] == 45
-    assert "missingindicator_c" in done("show", "m.json")
-    X = gaps.drop("y").to_numpy()
-    imputer = SimpleImputer(add_indicator=True)
-    model = ht.SparseLinearRegression(n_nonzero_coefs=2, random_state=0)
-    pipeline = make_pipeline(imputer, model).fit(X, gaps["y"].to_numpy())
-    loaded = ht.load("m.json")
-    np.testing.assert_array_equal(loaded.predict(gaps.drop("y")), pipeline.predict(X))
-    new = pl.DataFrame({"c": [None, 1.0, 0.0], "b": [0.0, None, 1.0]})  # the two columns that the model uses
-    new.write_csv("new.csv")
-    lines = done("predict", "m.json", "new.csv").splitlines()
-    rows = np.array([[0.0, 0.0, np.nan, 0.0], [0.0, np.nan, 1.0, 0.0], [0.0, 1.0, 0.0, 0.0]])
-    np.testing.assert_allclose(np.array(lines[1:], dtype=float), pipeline.predict(rows), rtol=1e-12)
-
-
-def test_missing_values_are_refused_with_advice(refused, gaps):
-    assert refused("fit", "gaps.csv", "--target", "y").endswith("impute (fit --impute) or remove these first")
-    gaps.with_columns(a=pl.lit(np.inf)).write_csv("gaps.csv")
-    assert "100 infinite values" in refused("fit", "gaps.csv", "--target", "y", "--impute")
-    gaps.with_columns(a=pl.lit("x")).write_csv("gaps.csv")
-    line = refused("fit", "gaps.csv", "--target", "y", "--impute", "--categorical", "a")
-    assert line.startswith("--impute is for dense tables of numbers; leave it out, and give missing categories a level")
-
-
 # times and ordered classes
 
 
@@ -273,6 +230,31 @@ def test_times_and_events_are_a_target(done, clinic):
     np.testing.assert_allclose(np.array(lines[1:], dtype=float), alone.predict(X), rtol=1e-10)
 
 
+@pytest.mark.parametrize("validated", [[], ["--cv", "3"]])
+def test_strata_may_be_text(done, clinic, validated):
+    settings = ("--time", "time", "--event", "dead", "--strata", "level", "--k", 2, "--alpha", 0.01, *validated)
+    done("fit", "clinic.csv", *settings, "--out", "m.json", "--report", "r.html")
+    X, y = clinic.select("x0", "x1", "x2", "x3").to_numpy(), clinic.select("time", "dead").to_numpy()
+    alone = (
+        ht.SparseCoxRegressionCV(n_nonzero_coefs=[2], alphas=0.01, averaging="none", cv=3, random_state=0)
+        if validated
+        else ht.SparseCoxRegression(n_nonzero_coefs=2, alpha=0.01, random_state=0)
+    ).fit(X, y, strata=clinic["level"].to_list())
+    model = ht.load("m.json")
+    np.testing.assert_array_equal(model.coef_, alone.coef_)
+    assert not np.allclose(model.coef_, ht.SparseCoxRegression(n_nonzero_coefs=2, alpha=0.01).fit(X, y).coef_)
+    assert set(model.event_times_) == {"low", "mid", "high"}
+    assert load_notes("m.json")["data"]["strata"] == "level"
+    assert ">strata</th><td>level</td>" in Path("r.html").read_text(encoding="utf-8")
+    assert len(done("predict", "m.json", "clinic.csv").splitlines()) == 161
+
+
+def test_a_row_without_a_stratum_is_refused(refused, clinic):
+    clinic.with_columns(level=pl.when(pl.col("x0") > 0).then("level")).write_csv("clinic.csv")
+    line = refused("fit", "clinic.csv", "--time", "time", "--event", "dead", "--strata", "level")
+    assert line.startswith("the strata 'level' of clinic.csv is missing or infinite in ")
+
+
 def test_times_of_a_real_data_set(done, data_folder):
     """Breast tumours: 272 patients, 1,554 genes; the times and the events are arrays of the file."""
     text = done("fit", data_folder / "nki272.npz", "--loss", "cox", "--time", "survival", "--event", "y", "--k", 5,
@@ -298,6 +280,7 @@ def test_classes_have_the_order_that_is_given(done, clinic):
     alone, model = ht.SparseOrdinalRegression(n_nonzero_coefs=2, random_state=0).fit(X, y), ht.load("m.json")
     np.testing.assert_array_equal(model.coef_, alone.coef_)
     assert model.classes_.tolist() == ["low", "mid", "high"]
+    assert list(load_notes("m.json")["data"]["classes"]) == ["low", "mid", "high"]
     lines = done("predict", "m.json", "clinic.csv").splitlines()
     assert lines[0] == "prediction,probability of low,probability of mid,probability of high"
     assert [line.split(",")[0] for line in lines[1:]] == np.array(["low", "mid", "high"])[alone.predict(X)].tolist()

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -88,4 +89,83 @@ def test_damaged_pipelines_are_refused(damage, tmp_path):
     change(document["object"])
     (tmp_path / "x.json").write_text(json.dumps(document))
     with pytest.raises(StorageError, match=message):
+        ht.load(tmp_path / "x.json")
+
+
+# columns
+
+
+FRAME = pd.DataFrame(X[:, :4], columns=list("abcd")).assign(site=pd.Categorical(RNG.choice(["north", "south"], 40)))
+PARTS = [("numbers", SimpleImputer(add_indicator=True), ["b", "a", "c"]), ("categories", "passthrough", ["site"])]
+
+
+def transformer(parts=PARTS, **settings):
+    return ColumnTransformer(parts, verbose_feature_names_out=False, **settings)
+
+
+@pytest.mark.parametrize("output", ["pandas", "polars", "default"])
+def test_a_loaded_transformer_of_columns_transforms_alike(output, tmp_path):
+    columns = transformer(remainder="drop" if output == "default" else "passthrough").set_output(transform=output)
+    if output == "default":  # an array of numbers and texts is none that a model takes
+        columns.fit(FRAME)
+        loaded = again(columns, tmp_path)
+    else:
+        pipeline = make_pipeline(columns, ht.SparseLinearRegression(n_nonzero_coefs=3)).fit(FRAME, Y)
+        loaded = again(pipeline, tmp_path)
+        assert_array_equal(loaded.predict(FRAME), pipeline.predict(FRAME))
+        assert_array_equal(again(loaded, tmp_path).predict(FRAME), pipeline.predict(FRAME))
+        loaded = loaded[0]
+    assert_array_equal(loaded.get_feature_names_out(), columns.get_feature_names_out())
+    transformed = loaded.transform(FRAME)
+    assert type(transformed) is type(columns.transform(FRAME))
+    assert_array_equal(np.asarray(transformed), np.asarray(columns.transform(FRAME)))
+    assert {**loaded.get_params(deep=False), "transformers": 0} == {**columns.get_params(deep=False), "transformers": 0}
+
+
+def test_a_transformer_that_is_not_fitted_stays_so(tmp_path):
+    loaded = again(transformer().set_output(transform="pandas"), tmp_path)
+    assert not hasattr(loaded, "transformers_")
+    assert loaded.fit_transform(FRAME).equals(transformer().set_output(transform="pandas").fit_transform(FRAME))
+
+
+UNSTORABLE = {
+    "another part": ([("numbers", StandardScaler(), ["a"])], {}, "'numbers' is no SimpleImputer, 'passthrough' or"),
+    "positions": (
+        [("numbers", SimpleImputer(), [0])],
+        {},
+        "the columns of 'numbers' are not the names of a data frame",
+    ),
+    "a slice": ([("numbers", SimpleImputer(), slice(0, 2))], {}, "the columns of 'numbers' are not the names of a"),
+    "a remainder": (PARTS, {"remainder": SimpleImputer()}, "its remainder is an estimator"),
+    "texts": ([("texts", SimpleImputer(strategy="most_frequent"), ["site"])], {}, "what it fills in are no numbers"),
+}
+
+
+@pytest.mark.parametrize("name", UNSTORABLE)
+def test_other_transformers_of_columns_are_refused(name, tmp_path):
+    parts, settings, message = UNSTORABLE[name]
+    columns = transformer(parts, **settings)
+    if name == "texts":
+        columns.fit(FRAME)
+    with pytest.raises(StorageError, match=message):
+        ht.save(columns, tmp_path / "x.json")
+
+
+DAMAGE_OF_COLUMNS = {
+    "no triples": lambda node: node.update(parts=[1]),
+    "an unknown column": lambda node: node["parts"][0][2].append("z"),
+    "a column less": lambda node: node["parts"][0][2].pop(),
+    "an unknown setting": lambda node: node["settings"].update(nobody=1),
+    "an unknown output": lambda node: node.update(output="tables"),
+    "no names": lambda node: node.update(names=3),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE_OF_COLUMNS)
+def test_damaged_transformers_of_columns_are_refused(damage, tmp_path):
+    ht.save(transformer().set_output(transform="pandas").fit(FRAME), tmp_path / "x.json")
+    document = json.loads((tmp_path / "x.json").read_text())
+    DAMAGE_OF_COLUMNS[damage](document["object"])
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    with pytest.raises(StorageError, match="it holds a transformer of columns whose parts do not fit together"):
         ht.load(tmp_path / "x.json")

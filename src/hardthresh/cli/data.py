@@ -21,7 +21,7 @@ class Request:
 
     Attributes
     ----------
-    target, weight, offset, exposure, time, event : str or None
+    target, weight, offset, exposure, time, event, strata : str or None
         Columns, or arrays of an npz file, or npy files, with a role of their own. A time and whether the event happened
         then are a target.
     id : str or None
@@ -46,6 +46,7 @@ class Request:
     exposure: str | None = None
     time: str | None = None
     event: str | None = None
+    strata: str | None = None
     id: str | None = None
     learn: bool = True
     drop: Sequence[str] = ()
@@ -57,7 +58,7 @@ class Request:
     @property
     def roles(self) -> dict[str, str]:
         """The names that were given, by role."""
-        roles = ("target", "weight", "offset", "exposure", "time", "event", "id")
+        roles = ("target", "weight", "offset", "exposure", "time", "event", "strata", "id")
         return {role: name for role in roles if (name := getattr(self, role)) is not None}
 
     @property
@@ -78,19 +79,19 @@ class Data:
         One row per example; a polars data frame if there are columns of categories.
     names : tuple of str, length d, or None
         The names of the columns, if the file has them.
-    target, weight, offset : ndarray of shape (n,) or None
-        The columns that were asked for; only the target may hold texts. A target of shape (n, 2) holds times, and 1
-        where the event happened then. The offset of an exposure is its logarithm.
+    target, weight, offset, strata : ndarray of shape (n,) or None
+        The columns that were asked for; only the target and the strata may hold texts. A target of shape (n, 2) holds
+        times, and 1 where the event happened then. The offset of an exposure is its logarithm.
     ids : sequence of str, length n, or None
         Identifiers of the rows, as written in the file.
-    target_name, offset_name, id_name : str
-        Names of the target, of the offset or the exposure, and of the ids.
+    target_name, offset_name, strata_name, id_name : str
+        Names of the target, of the offset or the exposure, of the strata, and of the ids.
     exposed : bool
         Whether the offset is the logarithm of an exposure.
     order : tuple of str
         The classes of the target from low to high, if they have an order.
     missing : int
-        The number of missing values that were filled in.
+        The number of missing values that were filled in, or became a level of their own.
     remarks : tuple of str
         Notes for the user about how the file was interpreted.
     ragged : bool
@@ -103,9 +104,11 @@ class Data:
     target: np.ndarray | None = None
     weight: np.ndarray | None = None
     offset: np.ndarray | None = None
+    strata: np.ndarray | None = None
     ids: Sequence[str] | None = None
     target_name: str = "y"
     offset_name: str = ""
+    strata_name: str = ""
     id_name: str = ""
     exposed: bool = False
     order: tuple[str, ...] = ()
@@ -125,9 +128,11 @@ class Data:
             target=target,
             weight=values.get("weight"),
             offset=offset,
+            strata=values.get("strata"),
             ids=None if ids is None else [str(value) for value in ids],
             target_name=names.get("target", names.get("time", self.target_name)),
             offset_name=names.get("offset", names.get("exposure", self.offset_name)),
+            strata_name=names.get("strata", self.strata_name),
             exposed="exposure" in values,
             id_name=names.get("id", self.id_name),
         )
@@ -208,7 +213,7 @@ def check(data: Data, *, may_be_narrow: bool = False, may_be_missing: bool = Fal
 
 
 def check_role(values: np.ndarray, source: str, role: str, name: str) -> np.ndarray:
-    """Return the column of a role after checking that it is finite and, but for targets and ids, numeric.
+    """Return the column of a role after checking that it is finite and, if it must be, numeric.
 
     Raises
     ------
@@ -217,7 +222,7 @@ def check_role(values: np.ndarray, source: str, role: str, name: str) -> np.ndar
     """
     if role == "id":
         return values
-    if values.dtype.kind not in ("fiubU" if role == "target" else "fiub"):
+    if values.dtype.kind not in ("fiubU" if role in ("target", "strata") else "fiub"):
         raise InvalidInputError(f"the {role} {name!r} of {source} must hold numbers, but has dtype {values.dtype}")
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         refuse_missing(~np.isfinite(values), source, role, name)

@@ -25,7 +25,8 @@ def demo(
     from hardthresh.datasets import load_colon
 
     from .data import Data
-    from .learning import finish, folds_of, learn, task_of
+    from .learning import finish, folds_of, learn
+    from .task import task_of
 
     colon = load_colon()
     names = tuple(map(str, colon.feature_names))

@@ -37,10 +37,16 @@ def fit(
     event: Annotated[
         str | None, typer.Option(help="Column that is 1 where the event happened at --time, 0 where it was not seen.")
     ] = None,
+    strata: Annotated[
+        str | None, typer.Option(help="Column of strata, which have a baseline hazard each, for --loss cox.")
+    ] = None,
     order: Annotated[str | None, typer.Option(help="Classes from low to high, for --loss ordinal, NAME,...")] = None,
     categorical: Annotated[str | None, typer.Option(help="Columns of categories, which may be text, NAME,...")] = None,
     impute: Annotated[
-        bool, typer.Option("--impute", help="Fill in missing numbers by the mean of their column, and mark them.")
+        bool,
+        typer.Option(
+            "--impute", help="Fill in missing numbers by means and mark them; missing categories are a level."
+        ),
     ] = False,
     own: Annotated[
         list[str] | None,
@@ -80,23 +86,24 @@ def fit(
     checked_word("--averaging", averaging, ("auto", "none", "exponential", "stacking"))
 
     check_together(
-        loss, target=target, time=time, event=event, order=order, offset=offset, exposure=exposure, classes=classes
+        loss,
+        target=target,
+        time=time,
+        event=event,
+        strata=strata,
+        order=order,
+        offset=offset,
+        exposure=exposure,
+        classes=classes,
+        positive_class=positive_class,
     )
 
     from .data import Request
-    from .learning import (
-        can_be_validated,
-        check_exposure,
-        check_scoring,
-        finish,
-        folds_of,
-        imputed,
-        learn,
-        ordered,
-        task_of,
-    )
+    from .imputing import imputed
+    from .learning import check_scoring, finish, folds_of, learn
     from .reading import read
     from .settings import settings_of
+    from .task import can_be_validated, check_exposure, ordered, task_of
 
     request = Request(
         target=target,
@@ -105,6 +112,7 @@ def fit(
         exposure=exposure,
         time=time,
         event=event,
+        strata=strata,
         id=row_id,
         drop=names_of(drop),
         categorical=names_of(categorical),

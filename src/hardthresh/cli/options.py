@@ -111,10 +111,12 @@ def check_together(
     target: str | None,
     time: str | None,
     event: str | None,
+    strata: str | None,
     order: str | None,
     offset: str | None,
     exposure: str | None,
     classes: bool,
+    positive_class: str | None,
 ) -> None:
     """Check that the options about the target and the offset go together.
 
@@ -131,12 +133,16 @@ def check_together(
         raise InvalidInputError(f"--time and --event are for --loss cox, not for {loss}")
     if time is None and loss == "cox":
         raise InvalidInputError("--loss cox needs --time COLUMN and --event COLUMN")
+    if strata is not None and time is None:
+        raise InvalidInputError("--strata is for --loss cox, with --time and --event; leave it out")
     if order is not None and loss not in ("auto", "ordinal"):
         raise InvalidInputError(f"--order is for --loss ordinal, not for {loss}")
     if offset is not None and exposure is not None:
         raise InvalidInputError("--offset and --exposure are the same on another scale; leave one of them out")
     if classes and (time is not None or order is not None):
         raise InvalidInputError("--classes is for classes without an order; leave it out")
+    if positive_class is not None and (time is not None or order is not None or loss == "ordinal"):
+        raise InvalidInputError("--positive-class is for classes without an order; leave it out")
 
 
 def check_output(path: Path | None, option: str, ending: str, reads: Mapping[str, Path] | None = None) -> None:

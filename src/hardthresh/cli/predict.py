@@ -48,6 +48,7 @@ def predict(
     from hardthresh.storage import load, load_notes
 
     from .data import Request
+    from .imputing import columns_read
     from .reading import read
     from .spreadsheet import csv_text
 
@@ -59,7 +60,7 @@ def predict(
     if not hasattr(last, "support_"):
         raise InvalidInputError(f"{model} does not hold a fitted model, but {fitted!r}")
     names = getattr(fitted[0] if hasattr(fitted, "steps") else fitted, "feature_names_in_", None)
-    used, factors = _used(fitted)
+    used, factors = columns_read(fitted)
     only = None if names is None else [str(names[j]) for j in used]
     request = Request(
         offset=offset,
@@ -91,19 +92,6 @@ def predict(
         write_stderr(f"{rows.X.shape[0]:,} predictions written to {out}")
 
 
-def _used(model: Any) -> tuple[list[int], frozenset[int]]:
-    """Return the columns that a model reads, increasing, and the categorical ones among all."""
-    if hasattr(model, "steps"):
-        imputer, support = model[0], model[-1].support_
-        marked = [] if imputer.indicator_ is None else imputer.indicator_.features_
-        features = [*range(model.n_features_in_), *map(int, marked)]
-        return sorted({features[j] for j in support}), frozenset()
-    encoding = getattr(model, "encoding_", None)
-    if encoding is None:
-        return [int(j) for j in model.support_], frozenset()
-    return sorted(set(encoding.features[model.support_].tolist())), frozenset(one.column for one in encoding.factors)
-
-
 def _columns(model: Any, rows: Data, only: Sequence[str] | None, used: Sequence[int]) -> Any:
     """Return the rows as a sparse matrix of the model's width that holds only the columns it uses.
 
@@ -111,7 +99,8 @@ def _columns(model: Any, rows: Data, only: Sequence[str] | None, used: Sequence[
     """
     from scipy.sparse import coo_array, csr_array
 
-    if only is not None and hasattr(model, "encoding_"):
+    first = model[0] if hasattr(model, "steps") else model
+    if only is not None and (hasattr(first, "encoding_") or hasattr(first, "transformers")):
         polars: Any = import_module("polars")
         names = [str(name) for name in model.feature_names_in_]
         frame = rows.X if hasattr(rows.X, "columns") else polars.DataFrame(rows.X, schema=list(only))

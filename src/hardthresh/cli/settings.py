@@ -58,7 +58,7 @@ def own_settings() -> dict[str, tuple[str, ...]]:
     """Return the settings that the model of each loss has of its own, by the name of the loss."""
     from hardthresh.estimators.linear.model import SparseLinearModel
 
-    from .learning import models
+    from .task import models
 
     common = signature(SparseLinearModel).parameters.keys()
     chosen = {loss: model for (loss, validated), model in models().items() if not validated}

@@ -13,7 +13,7 @@ def show(model: Annotated[Path, typer.Argument(metavar="MODEL", help="The file t
     from hardthresh.storage import load, load_notes
 
     from .display import print_model
-    from .learning import described
+    from .imputing import described
     from .terminal import Terminal
 
     fitted = described(load(model))

@@ -22,6 +22,8 @@ from .data import Data, Request, check, check_role, listed, refuse_lacking, refu
 
 COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh")  # how files of gzip, zstd and bzip2 begin
 _TEXT = ("csv", "tsv")
+NO_LEVEL = "missing"
+"""The level of missing categories where these are imputed."""
 NO_VALUE = ["NA", "N/A", "nan", "NULL", "null", "None"]  # besides nothing at all, and NaN
 
 
@@ -71,8 +73,14 @@ def read_table(path: Path, kind: str, request: Request) -> Data:
         check(data, may_be_narrow=True, may_be_missing=request.may_be_missing)
         polars: Any = import_module("polars")
         columns = {name: polars.Series(column) for name, column in zip(numbers, X.T, strict=True)}
-        columns |= {name: _levels(frame[name], path, name) for name in factors}
-        data = replace(data, X=polars.DataFrame({name: columns[name] for name in features}), names=tuple(features))
+        gaps = 0
+        for name in factors:
+            columns[name], empty = _levels(frame[name], path, name, may_be_missing=request.may_be_missing)
+            gaps += empty
+            if empty:
+                remarks += (f"{plural(empty, 'missing value')} of {name!r} became its level {NO_LEVEL!r}",)
+        X = polars.DataFrame({name: columns[name] for name in features})
+        data = replace(data, X=X, names=tuple(features), missing=gaps, remarks=remarks)
     return data.with_roles(roles, request.roles)
 
 
@@ -164,17 +172,24 @@ def _role(frame: Any, path: Path, role: str, name: str) -> np.ndarray:
     return check_role(values, str(path), role, name)
 
 
-def _levels(column: Any, path: Path, name: str) -> Any:
-    """Return a column as categories: the texts of its cells."""
+def _levels(column: Any, path: Path, name: str, *, may_be_missing: bool) -> tuple[Any, int]:
+    """Return a column as categories, the texts of its cells; and how many are missing, which have a level of their own.
+
+    Raises
+    ------
+    InvalidInputError
+        For missing values where there may be none.
+    """
     column = without_marks(column) if str(column.dtype) == "String" else column
-    if column.null_count():
+    missing = column.null_count()
+    if missing and not may_be_missing:
         row = int(column.is_null().arg_max()) + 1
         raise InvalidInputError(
-            f"{path} has {plural(column.null_count(), 'missing value')} in the categories {name!r}, the first in row "
-            f"{row}; give them a level of their own, such as 'missing', or remove these rows"
+            f"{path} has {plural(missing, 'missing value')} in the categories {name!r}, the first in row "
+            f"{row}; give them a level of their own (fit --impute does) or remove these rows"
         )
     polars: Any = import_module("polars")
-    return column.cast(polars.String).cast(polars.Categorical)
+    return column.cast(polars.String).fill_null(NO_LEVEL).cast(polars.Categorical), missing
 
 
 def _is_numeric(dtype: Any) -> bool:

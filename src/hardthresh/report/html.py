@@ -70,6 +70,7 @@ SUMMARY = {
     "classes": "classes",
     "dtype": "type of the numbers",
     "missing": "missing values",
+    "strata": "strata",
 }
 """Labels of the known keys of a data summary, in the order of the report."""
 

@@ -37,6 +37,9 @@ strings as keys are themselves. Everything else is a dictionary whose key ``"$"`
 ``pipeline``    ``steps``: pairs of a name and a node, the steps of a pipeline of scikit-learn
 ``imputer``     ``settings``, ``rows``, ``names``: a ``SimpleImputer`` of scikit-learn, with two rows that fit it alike,
                 and the names of its columns; both null if it is not fitted
+``columns``     ``settings``, ``parts``, ``names``, ``output``: a ``ColumnTransformer``. Parts are triples of a name, an
+                imputer, ``"passthrough"`` or ``"drop"``, and names of columns; ``names`` are those it was fitted on, or
+                null if it is not fitted; ``output`` is the choice of ``set_output``
 ``randomstate`` ``state``: a ``numpy.random.RandomState``
 ``enum``        ``class``, ``version``, ``name``
 ``object``      ``class``, ``version``, ``fields``: a dataclass

@@ -15,7 +15,7 @@ from hardthresh.core.schema import Schema, Successor
 from .arrays import ArrayReader, Node
 from .classes import Finder, check_estimator, is_fitted_attribute, splitter_class
 from .errors import StorageError
-from .pipelines import imputer_of, pipeline_of
+from .pipelines import column_transformer_of, imputer_of, pipeline_of
 
 _TWISTER = 624  # numbers in the state of NumPy's MT19937; set_state checks neither their type nor the position
 
@@ -116,6 +116,9 @@ _OF_KIND: dict[str, Callable[[Decoder, Node], Any]] = {
     "pipeline": lambda decoder, node: pipeline_of(decoder.decode(node["steps"])),
     "imputer": lambda decoder, node: imputer_of(
         *(decoder.decode(node[part]) for part in ("settings", "rows", "names"))
+    ),
+    "columns": lambda decoder, node: column_transformer_of(
+        *(decoder.decode(node[part]) for part in ("settings", "parts", "names", "output"))
     ),
     "enum": Decoder._enum,
     "object": Decoder._object,

@@ -17,7 +17,7 @@ from hardthresh.core.result import History, Result
 from .arrays import ArrayWriter, Node, library_of
 from .classes import check_estimator, is_fitted_attribute, is_splitter, kind_of, known_classes, path_of
 from .errors import StorageError
-from .pipelines import imputer_parts, is_imputer, is_pipeline
+from .pipelines import column_transformer_parts, imputer_parts, is_column_transformer, is_imputer, is_pipeline
 
 
 class Encoder:
@@ -55,6 +55,8 @@ class Encoder:
             return {"$": "pipeline", "steps": self._list([list(step) for step in value.steps], f"{where}.steps")}
         if is_imputer(cls):
             return {"$": "imputer"} | self._parts(imputer_parts(value, where), where)
+        if is_column_transformer(cls):
+            return {"$": "columns"} | self._parts(column_transformer_parts(value, where), where)
         schema, kind = self._known.get(cls), kind_of(cls)
         if schema is not None and kind is not None:
             head = {"$": kind, "class": schema.name, "version": schema.version}
