@@ -1,4 +1,4 @@
-/* The local search of `hardthresh.solvers.working_set.tableau`, and the search by refits of a logistic model, compiled.
+/* The local search of `hardthresh.solvers.working_set.tableau`, and the search by refits of a model, compiled.
  *
  * The functions on a tableau make the same moves as the NumPy methods of a `Tableau`, which document them and which run
  * where this module was not built. The notation is that of the class: S are the chosen columns, A is the inverse of
@@ -784,7 +784,7 @@ static void replace(Tableau *T, Tableau *trial, Tableau *spare, index_t size, in
     }
 }
 
-/* ---- refits of a logistic model ------------------------------------------------------------------------------- */
+/* ---- refits of a generalised linear model --------------------------------------------------------------------- */
 
 /* `hardthresh.solvers.working_set.refits` has these functions in NumPy, and documents them. */
 
@@ -853,26 +853,40 @@ static void solve_upper(const double *R, index_t size, double *rows, index_t n, 
     }
 }
 
+/* The losses of one prediction: `KERNEL_LOSSES` of refits.py has these numbers. */
+enum { LOGISTIC, POISSON, GAMMA, NEGATIVE_BINOMIAL, TWEEDIE, SQUARED_HINGE, HUBER };
+
+/* A mean loss; see `read_loss`. */
+typedef struct {
+    int kind;
+    double parameter, log_parameter; /* theta, power or delta */
+    const double *y, *weights;
+    double *logs, *constants; /* log y, and what the formula has besides of y alone */
+} Loss;
+
 typedef struct {
     index_t n, size;
-    const double **columns;                  /* those of the support */
-    const double *y, *weights, *offset, *l2; /* offset may be NULL */
-} Logistic;
+    const double **columns; /* those of the support */
+    Loss loss;
+    const double *offset, *l2; /* the first may be NULL */
+} Model;
 
 typedef struct {
     double *coef, *prediction, *slopes, *curvature; /* slopes and curvature of the losses, times the weights */
     double value, terms;                            /* rounding of f is a few units of the last place of its terms */
 } Point;
 
-/* e^-a for a >= 0, to one unit of the last place, with arithmetic alone so that loops are vectorised: 2^-k e^-r, where
- * k ln 2 is nearest to a. Not for NaN. */
-INLINE double exp_minus(double a)
+/* e^x, to one unit of the last place, with arithmetic alone so that loops are vectorised: 2^k e^r, where k ln 2 is
+ * nearest to x; 0 below -708, because the smallest number of full precision is e^-708.4. `excess` becomes e^x - 1 - x,
+ * without cancellation near 0, if x is between -708 and 709. Not for NaN. */
+INLINE double exponential(double x, double *excess)
 {
     const double per_ln2 = 1.4426950408889634, to_integer = 6755399441055744.0; /* 1.5 * 2^52: its last place is 1 */
     const double ln2 = 45426.0 / 65536.0, ln2_rest = 1.4286068203094172e-6;     /* k times the first part is exact */
-    const double shifted = to_integer - (a < 708.0 ? a : 708.0) * per_ln2, k = shifted - to_integer;
-    const double r = (-a - k * ln2) - k * ln2_rest; /* at most ln(2) / 2 in size: the Taylor polynomial is off by 1e-18 */
-    double p = 1.0 / 6227020800.0, power;
+    const double within = x > -708.0 ? (x < 709.0 ? x : 709.0) : -708.0;
+    const double shifted = to_integer + within * per_ln2, k = shifted - to_integer;
+    const double r = (within - k * ln2) - k * ln2_rest; /* at most ln(2) / 2 in size: the polynomial is off by 1e-18 */
+    double p = 1.0 / 6227020800.0, scale = 1.0;
     int64_t exponent, bits;
     p = p * r + 1.0 / 479001600.0;
     p = p * r + 1.0 / 39916800.0;
@@ -885,21 +899,31 @@ INLINE double exp_minus(double a)
     p = p * r + 1.0 / 24.0;
     p = p * r + 1.0 / 6.0;
     p = p * r + 0.5;
-    p = p * r * r + r + 1.0;
+    p = p * r * r;
     memcpy(&exponent, &shifted, sizeof exponent);
-    memcpy(&bits, &p, sizeof bits);
-    bits = (int64_t)((uint64_t)bits + ((uint64_t)exponent << 52)); /* of -k, which is in the last places of `shifted` */
-    memcpy(&power, &bits, sizeof power);
-    return a < 708.0 ? power : 0.0; /* the smallest number of full precision is e^-708.4 */
+    memcpy(&bits, &scale, sizeof bits);
+    bits = (int64_t)((uint64_t)bits + ((uint64_t)exponent << 52)); /* of k, which is in the last places of `shifted` */
+    memcpy(&scale, &bits, sizeof scale);
+    *excess = scale * p + ((scale - 1.0) + (scale * r - within));
+    return x > -708.0 ? scale * (p + r + 1.0) : 0.0;
 }
 
-/* log(1 + x) for 0 <= x <= 1, to two units of the last place: 2 artanh z with z = x / (2 + x), at most 1/3, whose series
- * is off by 1e-19 of it after 18 terms. */
-INLINE double log_1_plus(double x)
+/* e^-a for a >= 0 */
+INLINE double exp_minus(double a)
+{
+    double unused;
+    return exponential(-a, &unused);
+}
+
+/* log(1 + x): 2 artanh z with z = x / (2 + x), by its series up to the power `last` of z, to two units of the last place.
+ * What is left out is 1e-19 of it for 0 <= x <= 1, where |z| <= 1/3, with 35; and for 1/e <= 1 + x <= e, where
+ * |z| <= 0.47, with 49. */
+INLINE double log_1_plus(double x, int last)
 {
     const double z = x / (2.0 + x), square = z * z;
-    double p = 1.0 / 35.0;
-    for (int i = 33; i >= 3; i -= 2) p = p * square + 1.0 / i;
+    double p = 1.0 / last;
+    for (int i = last - 2; i > 31; i -= 2) p = p * square + 1.0 / i; /* two loops, which are short enough to be unrolled */
+    for (int i = 31; i >= 3; i -= 2) p = p * square + 1.0 / i;
     return 2.0 * z + 2.0 * z * (square * p);
 }
 
@@ -914,17 +938,120 @@ INLINE double sum_of(const double *restrict x, index_t n)
     return sum;
 }
 
-/* The mean loss of a prediction, with slopes and curvature: by the formulas of `hardthresh.losses.Logistic`. The terms
- * are those of `Composite.rounding`. A prediction that is not a number has such a loss. */
-VECTORISED static double mean_loss(const double *restrict y, const double *restrict weights,
-                                   const double *restrict prediction, double *restrict slopes,
+/* The loss of an example with its first two derivatives in the prediction u. The functions of a row have the formulas of
+ * `hardthresh.losses`, which document them; where these take a difference of exponentials near 0, they take its excess.
+ * They have no branches, so that loops over the examples are vectorised, and a prediction that is not a number has such
+ * a loss. */
+typedef struct {
+    double value, slope, curvature;
+} Row;
+
+/* That of `exponent_cap` in double precision, and how far u lies beyond it. */
+static const double CAP = 319.4022208020228;
+
+INLINE double beyond_cap(double u) { return u > CAP ? u - CAP : 0.0 * u; }
+
+/* The second-order polynomial that an exponential goes on as. */
+INLINE double taylor(double beyond) { return 1.0 + beyond + 0.5 * beyond * beyond; }
+
+INLINE int is_near(double y, double gap) { return (y > 0.0) & (fabs(gap) < 1.0); }
+
+INLINE Row logistic_row(const Loss *loss, index_t i, double u)
+{
+    const double y = loss->y[i], small = exp_minus(fabs(u)), p = (u >= 0.0 ? 1.0 : small) / (1.0 + small);
+    return (Row){log_1_plus(small, 35) + (u > 0.0 ? 1.0 - y : -y) * u, p - y, p * (1.0 - p)};
+}
+
+INLINE Row poisson_row(const Loss *loss, index_t i, double u)
+{
+    const double y = loss->y[i], gap = y > 0.0 ? u - loss->logs[i] : 0.0 * u, beyond = beyond_cap(u);
+    const int near = is_near(y, gap) & (u <= CAP);
+    double excess;
+    const double e = exponential(near ? gap : u - beyond, &excess), rate = near ? y * e : e;
+    const double value = near ? y * excess : rate * taylor(beyond) - y - y * gap;
+    return (Row){value, rate * (1.0 + beyond) - y, rate};
+}
+
+INLINE Row gamma_row(const Loss *loss, index_t i, double u)
+{
+    const double gap = loss->logs[i] - u, beyond = beyond_cap(gap);
+    double excess;
+    const double ratio = exponential(gap - beyond, &excess);
+    const double value = fabs(gap) < 1.0 ? excess : ratio * taylor(beyond) - 1.0 - gap;
+    return (Row){value, 1.0 - ratio * (1.0 + beyond), ratio};
+}
+
+INLINE Row negative_binomial_row(const Loss *loss, index_t i, double u)
+{
+    const double y = loss->y[i], theta = loss->parameter, sum = y + theta, far = u - loss->log_parameter;
+    const double gap = y > 0.0 ? u - loss->logs[i] : 0.0 * u;
+    const int near = is_near(y, gap);
+    const double tail = exp_minus(fabs(far)), above = (far >= 0.0 ? 1.0 : tail) / (1.0 + tail);
+    const double below = (far >= 0.0 ? tail : 1.0) / (1.0 + tail);
+    const double softplus = (far > 0.0 ? far : 0.0 * far) + log_1_plus(tail, 35);
+    const double step = near ? gap : 0.0;
+    double excess;
+    exponential(step, &excess);
+    const double small = sum * log_1_plus(y / sum * (excess + step), 49) - y * step;
+    const double total = loss->constants[i] - y * far + sum * softplus;
+    return (Row){near ? (small > 0.0 ? small : 0.0) : total, theta * above - y * below, sum * above * below};
+}
+
+INLINE Row tweedie_row(const Loss *loss, index_t i, double u)
+{
+    const double y = loss->y[i], up = 2.0 - loss->parameter, down = loss->parameter - 1.0;
+    const double gap = y > 0.0 ? u - loss->logs[i] : 0.0 * u, fallen = y > 0.0 ? u : 0.0 * u;
+    const double above = beyond_cap(up * u), below = beyond_cap(-down * fallen), power = loss->constants[i]; /* y^up */
+    const int near = is_near(y, gap) & (up * u <= CAP) & (-down * u <= CAP);
+    double rise, fall;
+    const double e = exponential(near ? up * gap : up * u - above, &rise);
+    const double rising = near ? power * e : e;
+    const double f = exponential(near ? -down * gap : -down * fallen - below, &fall);
+    const double falling = near ? power * f : y * f;
+    const double small = power * (rise / up + fall / down);
+    const double total = rising * taylor(above) / up - power / (up * down) + falling * taylor(below) / down;
+    return (Row){near ? small : total, rising * (1.0 + above) - falling * (1.0 + below), up * rising + down * falling};
+}
+
+INLINE Row squared_hinge_row(const Loss *loss, index_t i, double u)
+{
+    const double y = loss->y[i], above = u > -1.0 ? 1.0 + u : 0.0 * u, below = u < 1.0 ? 1.0 - u : 0.0 * u;
+    return (Row){0.25 * ((1.0 + y) * below * below + (1.0 - y) * above * above),
+                 0.5 * ((1.0 - y) * above - (1.0 + y) * below),
+                 0.5 * ((u > -1.0 ? 1.0 - y : 0.0) + (u < 1.0 ? 1.0 + y : 0.0))};
+}
+
+INLINE Row huber_row(const Loss *loss, index_t i, double u)
+{
+    const double delta = loss->parameter, r = u - loss->y[i], size = fabs(r);
+    const double within = size < delta ? size : 0.0 * size + delta;
+    return (Row){within * (size - 0.5 * within), r < -delta ? -delta : r > delta ? delta : r,
+                 size <= delta ? 1.0 : 0.0};
+}
+
+#define ALL_ROWS(row)                                                                                                  \
+    for (index_t i = 0; i < n; i++) {                                                                                  \
+        const Row at = row(&own, i, prediction[i]);                                                                    \
+        losses[i] = weights[i] * at.value;                                                                             \
+        slopes[i] = weights[i] * at.slope;                                                                             \
+        curvature[i] = weights[i] * at.curvature;                                                                      \
+    }                                                                                                                  \
+    break
+
+/* The mean loss of a prediction, with slopes and curvature. The terms are those of `MeanLoss.terms`. */
+VECTORISED static double mean_loss(const Loss *loss, const double *restrict prediction, double *restrict slopes,
                                    double *restrict curvature, double *restrict losses, double *terms, index_t n)
 {
-    for (index_t i = 0; i < n; i++) {
-        const double u = prediction[i], small = exp_minus(fabs(u)), p = (u >= 0.0 ? 1.0 : small) / (1.0 + small);
-        losses[i] = weights[i] * (log_1_plus(small) + (u > 0.0 ? 1.0 - y[i] : -y[i]) * u);
-        slopes[i] = weights[i] * (p - y[i]);
-        curvature[i] = weights[i] * (p * (1.0 - p));
+    const Loss own = *loss;
+    const double *restrict weights = own.weights;
+    switch (own.kind) {
+    case LOGISTIC: ALL_ROWS(logistic_row);
+    case POISSON: ALL_ROWS(poisson_row);
+    case GAMMA: ALL_ROWS(gamma_row);
+    case NEGATIVE_BINOMIAL: ALL_ROWS(negative_binomial_row);
+    case TWEEDIE: ALL_ROWS(tweedie_row);
+    case SQUARED_HINGE: ALL_ROWS(squared_hinge_row);
+    default: ALL_ROWS(huber_row);
     }
     const double mean = sum_of(losses, n);
     for (index_t i = 0; i < n; i++) losses[i] = fabs(losses[i]) + fabs(slopes[i] * prediction[i]);
@@ -932,7 +1059,7 @@ VECTORISED static double mean_loss(const double *restrict y, const double *restr
     return mean;
 }
 
-static void evaluate(const Logistic *f, Point *at, double *scratch)
+static void evaluate(const Model *f, Point *at, double *scratch)
 {
     const size_t bytes = sizeof(double) * (size_t)f->n;
     double ridge = 0.0;
@@ -942,13 +1069,13 @@ static void evaluate(const Logistic *f, Point *at, double *scratch)
         memset(at->prediction, 0, bytes);
     add_rows(at->prediction, f->columns, 0, at->coef, f->size, f->n);
     for (index_t j = 0; j < f->size; j++) ridge += f->l2[j] * (at->coef[j] * at->coef[j]);
-    at->value = mean_loss(f->y, f->weights, at->prediction, at->slopes, at->curvature, scratch, &at->terms, f->n);
+    at->value = mean_loss(&f->loss, at->prediction, at->slopes, at->curvature, scratch, &at->terms, f->n);
     at->value += 0.5 * ridge;
     at->terms += 0.5 * ridge;
 }
 
 typedef struct {
-    Logistic f;
+    Model f;
     Point at, further;
     double *hessian, *gradient, *step, *scaled, *factor;
     const double **row;
@@ -956,23 +1083,23 @@ typedef struct {
 
 typedef struct {
     index_t steps, halvings;
-    double armijo, share, rate, least, units, below; /* see `logistic_refit` and `logistic_refits` */
+    double armijo, share, rate, least, units, below, bound; /* see `py_refit` and `py_refits` */
 } Limits;
 
 /* How a refit ends: at the minimum, at the limit of steps, where it is not expected to lead below a value, where a step
  * does not lower f, or where the Hessian is singular. */
 enum { MINIMAL, LIMIT, ABANDONED, STUCK, SINGULAR };
 
-/* The Newton step at a point, and by how much f falls along it per length at first; returns whether the Hessian is
- * regular. */
-static int newton_step(Refit *r, double *slope)
+/* The step at a point by some second derivatives of the losses, and by how much f falls along it per length at first;
+ * returns whether the Hessian is regular. */
+static int newton_step(Refit *r, const double *curvature, double *slope)
 {
-    const Logistic *f = &r->f;
+    const Model *f = &r->f;
     const index_t n = f->n, size = f->size;
     products(r->gradient, f->columns, r->at.slopes, size, n);
     for (index_t j = 0; j < size; j++) {
         double *row = r->hessian + j * size;
-        multiply(r->scaled, r->at.curvature, f->columns[j], n);
+        multiply(r->scaled, curvature, f->columns[j], n);
         products(row + j, f->columns + j, r->scaled, size - j, n);
         row[j] += f->l2[j];
         r->gradient[j] += f->l2[j] * r->at.coef[j];
@@ -984,6 +1111,14 @@ static int newton_step(Refit *r, double *slope)
     *slope = 0.0;
     for (index_t j = 0; j < size; j++) *slope += r->gradient[j] * r->step[j];
     return 1;
+}
+
+/* The same with a bound of the second derivatives, where they leave the Hessian singular; none if it is infinite. */
+static int bounding_step(Refit *r, double bound, double *slope)
+{
+    if (!(bound < (double)INFINITY)) return 0;
+    for (index_t i = 0; i < r->f.n; i++) r->further.curvature[i] = bound * r->f.loss.weights[i];
+    return newton_step(r, r->further.curvature, slope);
 }
 
 /* Go along a Newton step, halved until f falls enough; returns whether it does. */
@@ -1014,7 +1149,7 @@ static int refit(Refit *r, const Limits *limits)
         const double value = r->at.value, before = predicted, units = limits->units * r->at.terms;
         const double least = limits->least > units ? limits->least : units;
         double slope;
-        if (!newton_step(r, &slope)) return SINGULAR;
+        if (!newton_step(r, r->at.curvature, &slope) && !bounding_step(r, limits->bound, &slope)) return SINGULAR;
         if (slope == 0.0) return MINIMAL; /* and so is the gradient */
         if (!(slope > 0.0 && slope < (double)INFINITY)) return STUCK;
         predicted = 0.5 * slope;
@@ -1037,11 +1172,29 @@ static double *take(double **memory, index_t n)
     return taken;
 }
 
-/* How many numbers `prepare` takes. */
-static index_t refit_numbers(index_t n, index_t size) { return 7 * n + size * size + 7 * size; }
+/* Compute what a loss needs of its targets, in 2n numbers of memory. */
+static void read_loss(Loss *loss, index_t n, double **memory)
+{
+    const double theta = loss->parameter, power = loss->parameter;
+    loss->logs = take(memory, n);
+    loss->constants = take(memory, n);
+    if (loss->kind == LOGISTIC || loss->kind == SQUARED_HINGE || loss->kind == HUBER) return;
+    if (loss->kind == NEGATIVE_BINOMIAL) loss->log_parameter = log(theta);
+    for (index_t i = 0; i < n; i++) {
+        const double y = loss->y[i];
+        loss->logs[i] = y > 0.0 ? log(y) : 0.0;
+        if (loss->kind == NEGATIVE_BINOMIAL)
+            loss->constants[i] = y * log((y > 0.0 ? y : 1.0) / theta) - (y + theta) * log1p(y / theta);
+        else if (loss->kind == TWEEDIE)
+            loss->constants[i] = pow(y, 2.0 - power);
+    }
+}
 
-/* Give a refit of up to `size` columns its memory. */
-static void prepare(Refit *r, double **memory, index_t n, index_t size)
+/* How many numbers `prepare` takes. */
+static index_t refit_numbers(index_t n, index_t size) { return 9 * n + size * size + 7 * size; }
+
+/* Give a refit of up to `size` columns its loss and its memory. */
+static void prepare(Refit *r, const Loss *loss, double **memory, index_t n, index_t size)
 {
     for (Point *p = &r->at; p; p = p == &r->at ? &r->further : NULL) {
         p->coef = take(memory, size);
@@ -1055,13 +1208,15 @@ static void prepare(Refit *r, double **memory, index_t n, index_t size)
     r->step = take(memory, size);
     r->factor = take(memory, size);
     r->row = (const double **)take(memory, size);
-    r->f = (Logistic){.n = n, .size = size, .columns = (const double **)take(memory, size)};
+    r->f = (Model){.n = n, .size = size, .columns = (const double **)take(memory, size), .loss = *loss};
+    read_loss(&r->f.loss, n, memory);
 }
 
 /* What the quadratic model at a prediction says of all columns: see `RefitSearch.scores`. */
 typedef struct {
     index_t n, m, size;
-    const double *X, *y, *weights, *l2, *prediction; /* a row of X is an example */
+    const double *X, *l2, *prediction; /* a row of X is an example */
+    Loss loss;
     const index_t *chosen;
     double *coef, *slope, *unexplained, *regressions, *inverse; /* the first is where the model is, and its minimiser */
 } Scores;
@@ -1109,7 +1264,7 @@ static void differentiate(const Scores *to, double *diagonal, double *memory)
     const index_t n = to->n, m = to->m, size = to->size;
     double *slopes = take(&memory, n), *curvature = take(&memory, n), *losses = take(&memory, n), terms;
     double *unused = take(&memory, m);
-    mean_loss(to->y, to->weights, to->prediction, slopes, curvature, losses, &terms, n);
+    mean_loss(&to->loss, to->prediction, slopes, curvature, losses, &terms, n);
     memset(to->slope, 0, sizeof(double) * (size_t)m);
     memset(to->regressions, 0, sizeof(double) * (size_t)(size * m));
     memset(unused, 0, sizeof(double) * (size_t)m);
@@ -1256,7 +1411,7 @@ static Node *fit(Search *s, index_t size, const Node *near)
 {
     Node *node = node_of(s, size);
     if (!isnan(node->value)) return node;
-    Logistic *f = &s->refit.f;
+    Model *f = &s->refit.f;
     f->size = size;
     for (index_t i = 0, k = 0; i < size; i++) {
         const index_t j = node->chosen[i];
@@ -1299,7 +1454,7 @@ static Node *fit_with(Search *s, const Node *node, index_t place, index_t column
  * places. */
 static void predict(Search *s, const Node *node)
 {
-    const Logistic *f = &s->refit.f;
+    const Model *f = &s->refit.f;
     double *prediction = s->refit.further.prediction;
     for (index_t i = 0; i < node->size; i++) f->columns[i] = s->columns + node->chosen[i] * f->n;
     if (f->offset)
@@ -2044,38 +2199,40 @@ static double *allocate(Call *call, index_t n)
     return call->memory;
 }
 
-/* logistic_refit(columns, y, weights, offset, l2, coef, prediction, steps, halvings, armijo, share, least, units, below):
- * f at the last point, and how the refit has ended. A row of `columns` is a column of the data, and the offset may be
- * None; `coef` is the start and becomes the last point, and `prediction` its prediction. It ends with the step whose
- * predicted decrease is at most `share` of f, `least`, or so many `units` of the terms of f; of the last two only the
- * whole step is tried. `below` is that of `subspace.refine`. */
-static PyObject *py_logistic_refit(PyObject *module, PyObject *args)
+/* refit(loss, columns, offset, l2, coef, prediction, steps, halvings, armijo, share, least, units, below, bound): f at the
+ * last point, and how the refit has ended. A loss, here and below, is its number, its parameter, y, and the weights. A row of
+ * `columns` is a column of the data, and the offset may be None; `coef` is the start and becomes the last point, and
+ * `prediction` its prediction. It ends with the step whose predicted decrease is at most `share` of f, `least`, or so many
+ * `units` of the terms of f; of the last two only the whole step is tried. `below` is that of `subspace.refine`, and `bound` the second
+ * derivative of all losses by which a step is made where the Hessian is singular: if infinite, there is none. */
+static PyObject *py_refit(PyObject *module, PyObject *args)
 {
     PyObject *given[7];
     Py_ssize_t steps, halvings;
     Limits limits = {.rate = (double)INFINITY};
+    Loss loss;
     Call call = {.count = 0, .memory = NULL};
     Refit r;
     void *at[7];
     index_t length[7];
     int end;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOOOOOnnddddd", &given[0], &given[1], &given[2], &given[3], &given[4], &given[5],
-                          &given[6], &steps, &halvings, &limits.armijo, &limits.share, &limits.least, &limits.units,
-                          &limits.below))
+    if (!PyArg_ParseTuple(args, "(idOO)OOOOOnndddddd", &loss.kind, &loss.parameter, &given[0], &given[1], &given[2],
+                          &given[3], &given[4], &given[5], &given[6], &steps, &halvings, &limits.armijo,
+                          &limits.share, &limits.least, &limits.units, &limits.below, &limits.bound))
         return NULL;
     if (view_all(&call, given, 7, 5, at, length) < 0) return NULL;
     limits.steps = steps;
     limits.halvings = halvings;
-    const index_t n = length[1], size = length[5];
+    loss.y = at[0];
+    loss.weights = at[1];
+    const index_t n = length[0], size = length[5];
     double *memory = allocate(&call, refit_numbers(n, size));
     if (memory == NULL) return NULL;
-    prepare(&r, &memory, n, size);
-    r.f.y = at[1];
-    r.f.weights = at[2];
+    prepare(&r, &loss, &memory, n, size);
     r.f.offset = at[3];
     r.f.l2 = at[4];
-    for (index_t i = 0; i < size; i++) r.f.columns[i] = (const double *)at[0] + i * n;
+    for (index_t i = 0; i < size; i++) r.f.columns[i] = (const double *)at[2] + i * n;
     memcpy(r.at.coef, at[5], sizeof(double) * (size_t)size);
     Py_BEGIN_ALLOW_THREADS
     end = refit(&r, &limits);
@@ -2086,42 +2243,44 @@ static PyObject *py_logistic_refit(PyObject *module, PyObject *args)
     return Py_BuildValue("di", r.at.value, end);
 }
 
-/* logistic_refits(columns, y, weights, offset, penalties, null_coef, supports, ends, starts, ridges, coefs, ended, steps,
- * halvings, armijo, share, rate, units): refits of many supports, one after the other. A row of `columns` is a column of
+/* refits(loss, columns, offset, penalties, null_coef, supports, ends, starts, ridges, coefs, ended, steps, halvings,
+ * armijo, share, rate, units, bound): refits of many supports, one after the other. A row of `columns` is a column of
  * the data. Refit i is that of the columns supports[ends[i]:ends[i + 1]], which increase, with the ridge ridges[i] times the
  * penalty of each column. It starts from refit starts[i] < i, where columns that this one does not have are zero, or
  * from `null_coef` if that is negative. Its coefficients are written to the same places of `coefs`, and how it ends to
  * ended[i]. The step that ends a refit must also predict no more than `rate` times the decrease of the step before. */
-static PyObject *py_logistic_refits(PyObject *module, PyObject *args)
+static PyObject *py_refits(PyObject *module, PyObject *args)
 {
     enum { GIVEN = 12 };
     PyObject *given[GIVEN];
     Py_ssize_t steps, halvings;
     Limits limits = {.least = 0.0, .below = (double)INFINITY};
+    Loss loss;
     Call call = {.count = 0, .memory = NULL};
     Refit r;
     void *at[GIVEN];
     index_t length[GIVEN], width = 0;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOnndddd", &given[0], &given[1], &given[2], &given[3], &given[4], &given[5],
-                          &given[6], &given[7], &given[8], &given[9], &given[10], &given[11], &steps, &halvings,
-                          &limits.armijo, &limits.share, &limits.rate, &limits.units))
+    if (!PyArg_ParseTuple(args, "(idOO)OOOOOOOOOOnnddddd", &loss.kind, &loss.parameter, &given[0], &given[1], &given[2],
+                          &given[3], &given[4], &given[5], &given[6], &given[7], &given[8], &given[9], &given[10],
+                          &given[11], &steps, &halvings, &limits.armijo, &limits.share, &limits.rate, &limits.units,
+                          &limits.bound))
         return NULL;
     if (view_all(&call, given, GIVEN, 10, at, length) < 0) return NULL;
     limits.steps = steps;
     limits.halvings = halvings;
-    const double *X = at[0], *penalties = at[4], *null_coef = at[5], *ridges = at[9];
-    const index_t n = length[1], m = length[4], *supports = at[6], *ends = at[7], *starts = at[8];
+    loss.y = at[0];
+    loss.weights = at[1];
+    const double *X = at[2], *penalties = at[4], *null_coef = at[5], *ridges = at[9];
+    const index_t n = length[0], m = length[4], *supports = at[6], *ends = at[7], *starts = at[8];
     const index_t n_refits = length[9];
     double *coefs = at[10];
     index_t *ended = at[11];
     for (index_t i = 0; i < n_refits; i++) width = ends[i + 1] - ends[i] > width ? ends[i + 1] - ends[i] : width;
     double *memory = allocate(&call, refit_numbers(n, width) + width + m);
     if (memory == NULL) return NULL;
-    prepare(&r, &memory, n, width);
+    prepare(&r, &loss, &memory, n, width);
     double *l2 = take(&memory, width), *all = take(&memory, m); /* the start, by column */
-    r.f.y = at[1];
-    r.f.weights = at[2];
     r.f.offset = at[3];
     r.f.l2 = l2;
     Py_BEGIN_ALLOW_THREADS
@@ -2147,24 +2306,30 @@ static PyObject *py_logistic_refits(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* logistic_scores(X, chosen, y, weights, l2, prediction, coef, slope, unexplained, regressions, inverse): the last four
- * become what the quadratic model at the coefficients and their prediction says, and `coef` its minimiser. */
-static PyObject *py_logistic_scores(PyObject *module, PyObject *args)
+/* scores(loss, X, chosen, l2, prediction, coef, slope, unexplained, regressions, inverse): the last four become what the
+ * quadratic model at the coefficients and their prediction says, and `coef` its minimiser. */
+static PyObject *py_scores(PyObject *module, PyObject *args)
 {
-    PyObject *given[11];
+    enum { GIVEN = 11 };
+    PyObject *given[GIVEN];
+    Loss loss;
     Call call = {.count = 0, .memory = NULL};
-    void *at[11];
-    index_t length[11];
+    void *at[GIVEN];
+    index_t length[GIVEN];
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOOOOOOOOO", &given[0], &given[1], &given[2], &given[3], &given[4], &given[5],
-                          &given[6], &given[7], &given[8], &given[9], &given[10]))
+    if (!PyArg_ParseTuple(args, "(idOO)OOOOOOOOO", &loss.kind, &loss.parameter, &given[0], &given[1], &given[2],
+                          &given[3], &given[4], &given[5], &given[6], &given[7], &given[8], &given[9], &given[10]))
         return NULL;
-    if (view_all(&call, given, 11, 6, at, length) < 0) return NULL;
-    const index_t size = length[1], n = length[2], m = length[4];
-    double *memory = allocate(&call, 3 * n + 2 * m + size * size + 3 * size);
+    if (view_all(&call, given, GIVEN, 6, at, length) < 0) return NULL;
+    loss.y = at[0];
+    loss.weights = at[1];
+    const index_t n = length[0], size = length[3], m = length[4];
+    double *memory = allocate(&call, 5 * n + 2 * m + size * size + 3 * size);
     if (memory == NULL) return NULL;
-    const Scores to = {n, m, size, at[0], at[2], at[3], at[4], at[5], at[1], at[6], at[7], at[8], at[9],
-                       at[10]};
+    read_loss(&loss, n, &memory);
+    const Scores to = {.n = n, .m = m, .size = size, .X = at[2], .l2 = at[4], .prediction = at[5], .loss = loss,
+                       .chosen = at[3], .coef = at[6], .slope = at[7], .unexplained = at[8], .regressions = at[9],
+                       .inverse = at[10]};
     Py_BEGIN_ALLOW_THREADS
     score(&to, memory);
     Py_END_ALLOW_THREADS
@@ -2172,13 +2337,13 @@ static PyObject *py_logistic_scores(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* logistic_search(X, columns, y, weights, offset, l2, fixed, start, start_coef, counts, chosen, coef, value, size, least,
- * most, rounds, steps, halvings, armijo, share, nearly, negligible, separated, ratio, most_work, deep): how many columns
- * the search of `RefitSearch` ends with, f there, whether there may be lower minimisers, and whether no Hessian of its
- * refit was singular, without which the answer does not count. The columns and their coefficients are written to
- * `chosen` and `coef`. The search begins at a minimiser, on the columns `start` with f = `value`; if not `deep`, it ends with the
- * first exchanges. X has a row for each example, `columns` one for each column; `fixed` is 1 for those that stay. */
-static PyObject *py_logistic_search(PyObject *module, PyObject *args)
+/* search(loss, X, columns, offset, l2, fixed, start, start_coef, counts, chosen, coef, value, size, least, most, rounds,
+ * steps, halvings, armijo, share, bound, nearly, negligible, separated, ratio, most_work, deep): how many columns the search of
+ * `RefitSearch` ends with, f there, whether there may be lower minimisers, and whether no Hessian of its refit was
+ * singular, without which the answer does not count. The columns and their coefficients are written to `chosen` and
+ * `coef`. The search begins at a minimiser, on the columns `start` with f = `value`; if not `deep`, it ends with the first
+ * exchanges. X has a row for each example, `columns` one for each column; `fixed` is 1 for those that stay. */
+static PyObject *py_search(PyObject *module, PyObject *args)
 {
     enum { GIVEN = 12 };
     PyObject *given[GIVEN];
@@ -2186,15 +2351,17 @@ static PyObject *py_logistic_search(PyObject *module, PyObject *args)
     Plan plan;
     Limits limits = {.rate = (double)INFINITY, .least = 0.0, .units = 0.0, .below = (double)INFINITY};
     double value, nearly, negligible, separated, most_work;
+    Loss loss;
     Call call = {.count = 0, .memory = NULL};
     void *at[GIVEN];
     index_t length[GIVEN];
     PyObject *found = NULL;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOdnnnnnndddddddi", &given[0], &given[1], &given[2], &given[3], &given[4],
-                          &given[5], &given[6], &given[7], &given[8], &given[9], &given[10], &given[11], &value, &size,
-                          &least, &most, &rounds, &steps, &halvings, &limits.armijo, &limits.share, &nearly,
-                          &negligible, &separated, &plan.ratio, &most_work, &plan.deep))
+    if (!PyArg_ParseTuple(args, "(idOO)OOOOOOOOOOdnnnnnnddddddddi", &loss.kind, &loss.parameter, &given[0], &given[1],
+                          &given[2], &given[3], &given[4], &given[5], &given[6], &given[7], &given[8], &given[9],
+                          &given[10], &given[11], &value, &size, &least, &most, &rounds, &steps, &halvings,
+                          &limits.armijo, &limits.share, &limits.bound, &nearly, &negligible, &separated, &plan.ratio,
+                          &most_work, &plan.deep))
         return NULL;
     if (view_all(&call, given, GIVEN, 10, at, length) < 0) return NULL;
     limits.steps = steps;
@@ -2205,7 +2372,9 @@ static PyObject *py_logistic_search(PyObject *module, PyObject *args)
     plan.rounds = rounds;
     plan.counts = at[9];
     plan.n_counts = length[9];
-    const index_t n = length[2], m = length[5], *fixed = at[6];
+    loss.y = at[0];
+    loss.weights = at[1];
+    const index_t n = length[0], m = length[5], *fixed = at[6];
     index_t n_fixed = 0, width = most > size ? most : size;
     for (index_t j = 0; j < m; j++) n_fixed += fixed[j] != 0;
     for (index_t i = 0; i < plan.n_counts; i++) width = size + plan.counts[i] > width ? size + plan.counts[i] : width;
@@ -2221,17 +2390,15 @@ static PyObject *py_logistic_search(PyObject *module, PyObject *args)
         finish(&call);
         return PyErr_NoMemory();
     }
-    prepare(&s->refit, &memory, n, width);
-    s->refit.f.y = at[2];
-    s->refit.f.weights = at[3];
+    prepare(&s->refit, &loss, &memory, n, width);
     s->refit.f.offset = at[4];
     s->refit.f.l2 = s->own_l2 = take(&memory, width);
     s->limits = limits;
     s->m = m;
     s->n_fixed = n_fixed;
     s->target = size + n_fixed;
-    s->X = at[0];
-    s->columns = at[1];
+    s->X = at[2];
+    s->columns = at[3];
     s->l2 = at[5];
     s->fixed = fixed;
     s->negligible = negligible;
@@ -2241,7 +2408,7 @@ static PyObject *py_logistic_search(PyObject *module, PyObject *args)
     s->gain = take(&memory, m);
     s->wanted = (index_t *)take(&memory, width);
     s->places = (index_t *)take(&memory, width);
-    s->scores = (Scores){.n = n, .m = m, .X = at[0], .y = at[2], .weights = at[3], .l2 = at[5]};
+    s->scores = (Scores){.n = n, .m = m, .X = at[2], .l2 = at[5], .loss = s->refit.f.loss};
     s->scores.coef = take(&memory, width);
     s->scores.slope = take(&memory, m);
     s->scores.unexplained = take(&memory, m);
@@ -2284,10 +2451,10 @@ static PyMethodDef methods[] = {
     {"shrink", py_shrink, METH_VARARGS, NULL},
     {"descend", py_descend, METH_VARARGS, NULL},
     {"forward_backward", py_forward_backward, METH_VARARGS, NULL},
-    {"logistic_refit", py_logistic_refit, METH_VARARGS, NULL},
-    {"logistic_refits", py_logistic_refits, METH_VARARGS, NULL},
-    {"logistic_scores", py_logistic_scores, METH_VARARGS, NULL},
-    {"logistic_search", py_logistic_search, METH_VARARGS, NULL},
+    {"refit", py_refit, METH_VARARGS, NULL},
+    {"refits", py_refits, METH_VARARGS, NULL},
+    {"scores", py_scores, METH_VARARGS, NULL},
+    {"search", py_search, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -10,7 +10,7 @@ from scipy.optimize import minimize as scipy_minimize
 
 from hardthresh.constraints import Sparsity
 from hardthresh.core.compiled import kernel
-from hardthresh.losses import Huber, Logistic, Poisson, Quantile
+from hardthresh.losses import Gamma, Huber, Logistic, NegativeBinomial, Poisson, Quantile, SquaredHinge, Tweedie
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import WorkingSet, minimize
 from hardthresh.solvers.subspace import refine
@@ -20,6 +20,20 @@ from levels import draws
 
 NO_COLUMNS = np.empty(0, dtype=int)
 DEEP = {"nearby": 1.6, "add_drop": (0.5, 1.0)}
+
+HOSTILE = {
+    Logistic(): [0.0, 0.3, 1.0],
+    Poisson(): [0.0, 1e-300, 1.0, 3.0, 1e30],
+    Gamma(): [1e-300, 1.0, 2.5, 1e300],
+    NegativeBinomial(0.7): [0.0, 1e-300, 1.0, 1e6],
+    NegativeBinomial(1e4): [0.0, 3.0, 1e8],
+    Tweedie(1.2): [0.0, 1e-300, 2.5, 1e30],
+    Tweedie(1.9): [0.0, 1.0, 1e30],
+    SquaredHinge(): [-1.0, 0.2, 1.0],
+    Huber(0.5): [-1e8, 0.0, 3.0],
+}
+"""Every loss that the kernel knows, with targets at which its formula may fail."""
+LOSSES = list(HOSTILE)
 
 compiled = pytest.mark.skipif(kernel() is None, reason="the compiled kernel was not built, or HARDTHRESH_PURE is set")
 
@@ -66,7 +80,7 @@ def solve(objective, k, effort, **options):
 
 
 @pytest.mark.usefixtures("code")
-@pytest.mark.parametrize("loss", [Logistic(), Poisson()])
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
 @pytest.mark.parametrize("start", [0.0, 1.5])
 def test_refit_finds_the_minimum(loss, start):
     rng = np.random.default_rng(0)
@@ -406,20 +420,25 @@ def test_a_singular_hessian_is_left_to_numpy():
 # --- the compiled kernel against its NumPy twin ----------------------------------------------------------------------
 
 
-def drawn(seed, n, m, kind):
-    """Return a logistic model of m columns."""
+def drawn(seed, n, m, kind, loss=LOSSES[0]):
+    """Return a model of m columns."""
     rng = np.random.default_rng(seed)
     X, y = classes(seed, n, m, k=min(3, m), rho=rng.choice([0.0, 0.9]), noise=rng.choice([0.5, 3.0]))
     weights = rng.integers(0, 3, n).astype(float) if "weights" in kind else np.ones(n)
     weights[:2] += 1.0
-    offset = rng.choice([0.3, 30.0]) * rng.standard_normal(n) if "offset" in kind else None
-    y = 0.8 * y + 0.1 if "probabilities" in kind else y
+    largest = 30.0 if loss.curvature_bound < np.inf else 3.0
+    offset = rng.choice([0.3, largest]) * rng.standard_normal(n) if "offset" in kind else None
+    if loss.classifies:
+        y = 0.8 * y + 0.1 if "probabilities" in kind else y
+        y = y if loss == Logistic() else 2 * y - 1
+    else:
+        y = loss.example_target(0.5 * X[:, 0] + (0.0 if offset is None else offset), rng)
     l2 = 10.0 ** rng.uniform(-3, 0, m) if "ridges" in kind else 0.01
-    return LinearModel(X, y, loss="logistic", sample_weight=weights, offset=offset, l2=l2)
+    return LinearModel(X, y, loss=loss, sample_weight=weights, offset=offset, l2=l2)
 
 
 kinds = st.sets(st.sampled_from(["weights", "offset", "probabilities", "ridges"]))
-seeds, sizes = st.integers(0, 10**6), st.integers(1, 60)
+seeds, sizes, losses = st.integers(0, 10**6), st.integers(1, 60), st.sampled_from(LOSSES)
 
 
 def some_columns(seed, m):
@@ -428,48 +447,69 @@ def some_columns(seed, m):
     return sorted(rng.choice(m, rng.integers(0, min(m, 21)), replace=False).tolist())
 
 
+EXTREME = np.concatenate([np.linspace(-50.0, 50.0, 99), np.logspace(-12, 300, 61), -np.logspace(-12, 300, 61), [0.0]])
+"""Predictions at which exponentials vanish, overflow or cancel."""
+
+
 @compiled
-@pytest.mark.parametrize("y", [0.0, 0.3, 1.0])
-def test_the_compiled_loss_is_that_of_numpy_to_rounding(y):
+@pytest.mark.parametrize(("loss", "y"), [(loss, y) for loss in LOSSES for y in HOSTILE[loss]], ids=str)
+def test_the_compiled_loss_is_that_of_numpy_to_rounding(loss, y):
     """The value of no columns is the mean loss of the offset, here of one example after the other."""
-    u = np.concatenate([np.linspace(-50.0, 50.0, 99), np.logspace(-12, 300, 61), -np.logspace(-12, 300, 61), [0.0]])
-    n, expected = u.size, Logistic().value(np.full(u.size, y), u)
-    for i in range(n):
-        value = refit(np.empty((n, 0)), Logistic().prepare(np.full(n, y), np.eye(n)[i]), u, np.empty(0), np.empty(0))[2]
-        np.testing.assert_allclose(value, expected[i], rtol=1e-15, atol=1e-300)
+    near = np.log(y) + np.linspace(-1.5, 1.5, 31) if y > 0 else []  # where terms cancel
+    u = np.concatenate([EXTREME, near])
+    targets = np.full(u.size, y)
+    with np.errstate(all="ignore"):
+        expected, slope, curvature = (of(targets, u) for of in (loss.value, loss.gradient, loss.curvature))
+        terms = np.abs(expected) + np.abs(slope * u) + abs(y) * (1 + abs(np.log(y if y > 0 else 1.0)))
+    for i in range(u.size):
+        one = loss.prepare(targets[:1], np.ones(1))
+        value = refit(np.empty((1, 0)), one, u[i : i + 1], np.empty(0), np.empty(0))[2]
+        close = 0.0 if loss == Logistic() or not np.isfinite(terms[i]) else 4e-15 * terms[i]
+        np.testing.assert_allclose(value, expected[i], rtol=2e-15, atol=close + 1e-300, err_msg=str(u[i]))
+    small = np.flatnonzero(np.abs(u) < 100)  # the columns of the identity show slopes and curvatures
+    search = RefitSearch(LinearModel(np.eye(small.size), targets[small], loss, offset=u[small]), NO_COLUMNS, 0.0)
+    scores = search.scores(search.fit(()))
+    np.testing.assert_allclose(
+        -scores.slope * small.size, slope[small], rtol=1e-13, atol=1e-14 * np.max(terms[small] + abs(slope[small]))
+    )
+    curved = curvature[small] > 1e-300  # of full precision
+    assert (scores.unexplained[curvature[small] == 0.0] == np.inf).all()
+    np.testing.assert_allclose(scores.unexplained[curved] * small.size, curvature[small][curved], rtol=1e-13)
 
 
 @compiled
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
 @pytest.mark.parametrize("u", [np.nan, np.inf, -np.inf])
-def test_a_prediction_that_is_not_finite_has_no_finite_loss(u):
-    with np.errstate(invalid="ignore"):
-        expected = Logistic().value(np.array([0.5]), np.array([u]))[0]
-    value = refit(
-        np.empty((1, 0)), Logistic().prepare(np.full(1, 0.5), np.ones(1)), np.array([u]), np.empty(0), np.empty(0)
-    )[2]
-    np.testing.assert_array_equal(value, expected)
+def test_a_prediction_that_is_not_finite_has_no_finite_loss(loss, u):
+    y = np.full(1, HOSTILE[loss][1])
+    with np.errstate(all="ignore"):
+        expected = loss.value(y, np.array([u]))[0]
+    value = refit(np.empty((1, 0)), loss.prepare(y, np.ones(1)), np.array([u]), np.empty(0), np.empty(0))[2]
+    assert not np.isfinite(value)
+    assert not np.isfinite(expected)
+    assert np.isnan(value) == np.isnan(expected) or loss != Logistic()
 
 
 @compiled
 @draws(200)
-@given(seeds, sizes, sizes, kinds)
-def test_compiled_refits_agree_with_numpy(seed, n, m, kind):
-    f, chosen = drawn(seed, n + 2, m, kind), some_columns(seed, m)
+@given(seeds, sizes, sizes, kinds, losses)
+def test_compiled_refits_agree_with_numpy(seed, n, m, kind, loss):
+    f, chosen = drawn(seed, n + 2, m, kind, loss), some_columns(seed, m)
     rng = np.random.default_rng(seed)
-    Z, y, weights, offset, l2 = f.design.dense()[:, chosen], f.y, f.weights, f.offset, np.broadcast_to(f.l2, m)[chosen]
+    Z, offset, l2 = f.design.dense()[:, chosen], f.offset, np.broadcast_to(f.l2, m)[chosen]
     start = rng.choice([0.0, 1.0, 20.0]) * rng.standard_normal(len(chosen))
     before = start.copy()
-    ours = refit(Z, Logistic().prepare(y, weights), offset, l2, start)
+    ours = refit(Z, f.mean_loss, offset, l2, start)
     np.testing.assert_array_equal(start, before)
-    for one, twin in zip(ours, by_numpy(refit, Z, Logistic().prepare(y, weights), offset, l2, start), strict=True):
+    for one, twin in zip(ours, by_numpy(refit, Z, f.mean_loss, offset, l2, start), strict=True):
         np.testing.assert_allclose(one, twin, rtol=1e-9, atol=1e-9)
 
 
 @compiled
 @draws(200)
-@given(seeds, sizes, sizes, kinds)
-def test_compiled_scores_agree_with_numpy(seed, n, m, kind):
-    search, chosen = RefitSearch(drawn(seed, n + 2, m, kind), NO_COLUMNS, 0.0), some_columns(seed, m)
+@given(seeds, sizes, sizes, kinds, losses)
+def test_compiled_scores_agree_with_numpy(seed, n, m, kind, loss):
+    search, chosen = RefitSearch(drawn(seed, n + 2, m, kind, loss), NO_COLUMNS, 0.0), some_columns(seed, m)
     fit = search.fit(chosen)
     ours, twin = search.scores(fit), by_numpy(search.scores, fit)
     np.testing.assert_array_equal(ours.unexplained == np.inf, twin.unexplained == np.inf)
@@ -481,9 +521,9 @@ def test_compiled_scores_agree_with_numpy(seed, n, m, kind):
 
 @compiled
 @draws(50)
-@given(seeds, st.integers(20, 60), st.integers(1, 40), kinds, st.integers(1, 6), st.booleans())
-def test_the_search_is_the_same_without_the_kernel(seed, n, m, kind, k, deep):
-    f = drawn(seed, n, m, kind)
+@given(seeds, st.integers(20, 60), st.integers(1, 40), kinds, losses, st.integers(1, 6), st.booleans())
+def test_the_search_is_the_same_without_the_kernel(seed, n, m, kind, loss, k, deep):
+    f = drawn(seed, n, m, kind, loss)
 
     def found():
         search = RefitSearch(f, np.array([seed % m]), 1e-9)
@@ -538,12 +578,13 @@ def test_repeated_rows_are_refitted_like_weights_where_few_have_curvature(loss, 
 
 @compiled
 @draws(200)
-@given(seeds, st.integers(5, 60), st.integers(1, 30), kinds, st.sampled_from([1, 8, 30]), st.floats(-1.0, 2.0))
-def test_compiled_steps_lead_where_refine_does(seed, n, m, kind, rounds, share):
+@given(seeds, st.integers(5, 60), st.integers(1, 30), kinds, losses, st.sampled_from([1, 8, 30]), st.floats(-1.0, 2.0))
+def test_compiled_steps_lead_where_refine_does(seed, n, m, kind, loss, rounds, share):
     """`share` of the possible decrease is asked for: refits that cannot reach it are abandoned."""
-    f, chosen = drawn(seed, n, m, kind), some_columns(seed, m)
+    f, chosen = drawn(seed, n, m, kind, loss), some_columns(seed, m)
     w = np.zeros(m)
-    w[chosen] = np.random.default_rng(seed).standard_normal(len(chosen))
+    size = 1.0 if loss.curvature_bound < np.inf else 0.2  # exponentials of large numbers leave the Hessian singular
+    w[chosen] = size * np.random.default_rng(seed).standard_normal(len(chosen))
     constraint = Sparsity(len(chosen))
     start = constraint.project(w)
     options = {"rounds": rounds, "tol": 1e-12}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from math import ceil, floor, inf, isfinite, nan
 from types import ModuleType
@@ -17,7 +17,7 @@ from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.compiled import kernel
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.objective import UNITS, LinearObjective
-from hardthresh.losses import Logistic
+from hardthresh.losses import Gamma, Huber, Logistic, NegativeBinomial, Poisson, SquaredHinge, Tweedie
 from hardthresh.losses.base import PointwiseMean
 from hardthresh.losses.mean import ScalarMeanLoss
 from hardthresh.objectives import LinearModel
@@ -51,6 +51,8 @@ about 50 ms if compiled, as for 25 of 600 columns of 300 rows. On 80 such classi
 methods on 79, with 6e8 on 76 and with 4e8 on 75. Searches of 8 of 200 columns of 100 rows do 2 % of it."""
 _MINIMAL, _LIMIT, _ABANDONED, _STUCK, _SINGULAR = range(5)
 """How compiled Newton steps end; see `_kernel.c`."""
+_KERNEL_LOSSES = (Logistic, Poisson, Gamma, NegativeBinomial, Tweedie, SquaredHinge, Huber)
+"""The losses that the kernel knows, by their numbers there."""
 _COMPILED_ENTRIES = 1 << 17
 """Most entries of the columns on which `refit_to_the_end` uses compiled steps. For 100 x 5 entries these take a
 thirtieth of the time of `refine`, for 60,000 a third of it, for 160,000 two thirds, and for 500,000 as long."""
@@ -88,11 +90,11 @@ def refit(
     """
     compiled = _kernel_for(mean_loss)
     if compiled is not None:
-        known = cast(PointwiseMean, mean_loss)
-        coef, prediction = coef.copy(), np.empty(known.y.size)
-        value, end = compiled.logistic_refit(
-            np.ascontiguousarray(Z.T), known.y, known.weights, offset, l2, coef, prediction,
-            _STEPS, _HALVINGS, ARMIJO, _PREDICTED, 0.0, 0.0, inf,
+        loss = _kernel_loss(mean_loss)
+        coef, prediction = coef.copy(), np.empty(Z.shape[0])
+        value, end = compiled.refit(
+            loss, np.ascontiguousarray(Z.T), offset, l2, coef, prediction,
+            _STEPS, _HALVINGS, ARMIJO, _PREDICTED, 0.0, 0.0, inf, _bound(mean_loss),
         )  # fmt: skip
         if end != _SINGULAR:
             return coef, prediction, value
@@ -225,14 +227,15 @@ class ColumnsToRefit:
         coefs, compiled = np.zeros(chosen.shape), _kernel_for(self.mean_loss)
         if compiled is None:
             return coefs, self._newton_steps(range(ridges.size), chosen, ridges, starts, coefs)
-        columns, known = np.ascontiguousarray(np.nonzero(chosen)[1]), cast(PointwiseMean, self.mean_loss)
+        columns = np.ascontiguousarray(np.nonzero(chosen)[1])
         ended = np.empty(ridges.size, np.int64)
         ends = np.concatenate([[0], chosen.sum(axis=1).cumsum()])
         found = np.empty(columns.size)
-        compiled.logistic_refits(
-            self.columns, known.y, known.weights, self.offset, self.penalties, self.null_coef,
+        compiled.refits(
+            _kernel_loss(self.mean_loss), self.columns, self.offset, self.penalties, self.null_coef,
             columns, ends, starts, ridges, found, ended,
             _STEPS, _HALVINGS, ARMIJO, _PREDICTED_OF_FOLDS, _RATE, UNITS * np.finfo(float).eps,
+            _bound(self.mean_loss),
         )  # fmt: skip
         coefs[chosen] = found
         singular = ended == _SINGULAR
@@ -284,11 +287,10 @@ def refit_to_the_end(
     compiled = _kernel_for(model.mean_loss) if isinstance(model, LinearModel) and _is_small(model, start) else None
     if isinstance(model, LinearModel) and compiled is not None:
         columns, mean_loss, offset, l2 = _numpy_parts(model.columns(start.support.indices))
-        known = cast(PointwiseMean, mean_loss)
-        coef, prediction = gather(start.point, start.support.indices), np.empty(known.y.size)
-        value, end = compiled.logistic_refit(
-            columns, known.y, known.weights, offset, l2, coef, prediction,
-            rounds, _HALVINGS, ARMIJO, 0.0, tol, UNITS * np.finfo(float).eps, below,
+        coef, prediction = gather(start.point, start.support.indices), np.empty(columns.shape[1])
+        value, end = compiled.refit(
+            _kernel_loss(mean_loss), columns, offset, l2, coef, prediction,
+            rounds, _HALVINGS, ARMIJO, 0.0, tol, UNITS * np.finfo(float).eps, below, inf,
         )  # fmt: skip
         if end in (_MINIMAL, _LIMIT, _ABANDONED):
             point = scatter(coef, start.support.indices, start.point.shape[0])
@@ -319,7 +321,19 @@ def _numpy_parts(model: LinearModel) -> tuple[np.ndarray, ScalarMeanLoss, np.nda
 
 def _kernel_for(mean_loss: ScalarMeanLoss) -> ModuleType | None:
     """Return the compiled kernel if there is one and it knows the loss."""
-    return kernel() if type(getattr(mean_loss, "loss", None)) is Logistic else None
+    return kernel() if type(getattr(mean_loss, "loss", None)) in _KERNEL_LOSSES else None
+
+
+def _kernel_loss(mean_loss: ScalarMeanLoss) -> tuple[int, float, np.ndarray, np.ndarray]:
+    """Return the number of a loss in the kernel, its parameter or 0, the targets and the weights."""
+    known = cast(PointwiseMean, mean_loss)
+    parameters = [float(getattr(known.loss, one.name)) for one in fields(known.loss)]
+    return _KERNEL_LOSSES.index(type(known.loss)), *(parameters or [0.0]), known.y, known.weights
+
+
+def _bound(mean_loss: ScalarMeanLoss) -> float:
+    """Return the second derivative that those of the losses of a known mean never exceed, or infinity."""
+    return float(cast(PointwiseMean, mean_loss).loss.curvature_bound)
 
 
 def _predict(Z: np.ndarray, coef: np.ndarray, offset: np.ndarray | None) -> np.ndarray:
@@ -520,13 +534,12 @@ class RefitSearch:
         compiled = _kernel_for(self._mean_loss)
         if compiled is None:
             return self._scores(fit, slice(None))
-        known = cast(PointwiseMean, self._mean_loss)
         size, m, chosen = len(fit.chosen), self._l2.size, list(fit.chosen)
         slope, unexplained = np.empty(m), np.empty(m)
         regressions, inverse = np.empty((size, m)), np.empty((size, size))
         coef, prediction = fit.coef.copy(), _predict(self._columns[chosen].T, fit.coef, self._offset)
-        compiled.logistic_scores(
-            self._rows, np.array(fit.chosen, dtype=np.int64), known.y, known.weights, self._l2, prediction,
+        compiled.scores(
+            _kernel_loss(self._mean_loss), self._rows, np.array(fit.chosen, dtype=np.int64), self._l2, prediction,
             coef, slope, unexplained, regressions, inverse,
         )  # fmt: skip
         return LocalScores(coef, inverse, slope, unexplained, regressions, self.stay(fit))
@@ -654,16 +667,17 @@ class RefitSearch:
         Other refits end where their Hessian is singular, and those of NumPy go on: then f may differ from what it is
         without the kernel.
         """
-        least, most, known = ceil(size / nearby), floor(size * nearby), cast(PointwiseMean, self._mean_loss)
+        least, most, loss = ceil(size / nearby), floor(size * nearby), _kernel_loss(self._mean_loss)
         places, moved = np.array(fit.chosen, dtype=np.int64), np.array(counts, dtype=np.int64)
         fixed = np.zeros(self._l2.size, dtype=np.int64)
         fixed[list(self._fixed)] = 1
         width = max(places.size, min(self._l2.size, max(most, size) + len(self._fixed)))
         chosen, coef = np.empty(width, dtype=np.int64), np.empty(width)
-        count, value, doubtful, regular = compiled.logistic_search(
-            self._rows, self._columns, known.y, known.weights, self._offset, self._l2, fixed, places, fit.coef, moved,
-            chosen, coef, fit.value, size, least, most, _ROUNDS, _STEPS, _HALVINGS, ARMIJO, _PREDICTED, _NEARLY,
-            self._negligible, self._separated, inf if ratio is None else ratio, _MOST_WORK, ratio is None,
+        count, value, doubtful, regular = compiled.search(
+            loss, self._rows, self._columns, self._offset, self._l2, fixed, places, fit.coef, moved,
+            chosen, coef, fit.value, size, least, most, _ROUNDS, _STEPS, _HALVINGS, ARMIJO, _PREDICTED,
+            _bound(self._mean_loss), _NEARLY, self._negligible, self._separated, inf if ratio is None else ratio,
+            _MOST_WORK, ratio is None,
         )  # fmt: skip
         return (Refit(tuple(chosen[:count].tolist()), coef[:count], value), bool(doubtful)) if regular else None
 
