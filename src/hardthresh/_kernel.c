@@ -6,7 +6,7 @@
  * regressions of all columns on S. A move changes b, A, g and h by one product of a row of A, or of the regression of
  * the new column, with the rows of G: it reads s rows and writes one. U, which takes s rows to write, is only needed to
  * compare exchanges; it is computed at the first comparison, and updated from there on. With several right-hand sides b
- * and g have a row for each, gains and costs are sums over these, and there are no signs.
+ * and g have a row for each, gains and costs are sums over these, and there are no bounds.
  *
  * C11 on the limited API of CPython 3.11. The GIL is released within a search.
  */
@@ -84,31 +84,34 @@ VECTORISED static void add_squares(double *restrict y, const double *restrict ro
 
 enum { LANES = 16 };
 
-INLINE double allowed(double slope, const double *signs, index_t t)
+/* Twice the gain of a step of column t from zero along its slope: to the minimum, or to a bound on the way. */
+INLINE double twice_gain(double slope, double rest, const double *bounds, index_t m, index_t t)
 {
-    return signs && slope * signs[t] < 0 ? 0.0 : slope;
+    const double step = slope / rest, whole = slope * step;
+    if (!bounds) return whole;
+    const double low = bounds[t], high = bounds[m + t], above = step < low ? low : step;
+    const double inside = above > high ? high : above, part = inside * (2.0 * slope - rest * inside);
+    return inside == step ? whole : part; /* the part is not a number where the rest is infinite */
 }
 
 /* The gain of adding each column, and the largest of them; NaN if one of them is. */
 INLINE double gains_of(const double *restrict slope, const double *restrict unexplained,
-                       const double *restrict dependent, const double *restrict excluded, const double *signs,
+                       const double *restrict dependent, const double *restrict excluded, const double *bounds,
                        double *restrict gain, index_t m)
 {
     double best[LANES] = {0.0}, sum[LANES] = {0.0}, largest = 0.0, total = 0.0;
     index_t t = 0;
     for (; t + LANES <= m; t += LANES)
         for (int l = 0; l < LANES; l++) {
-            const double s = allowed(slope[t + l], signs, t + l);
             const double rest = unexplained[t + l] > dependent[t + l] ? unexplained[t + l] : (double)INFINITY;
-            const double g = 0.5 * s * (s / (rest + excluded[t + l]));
+            const double g = 0.5 * twice_gain(slope[t + l], rest + excluded[t + l], bounds, m, t + l);
             gain[t + l] = g;
             best[l] = g > best[l] ? g : best[l];
             sum[l] += g;
         }
     for (; t < m; t++) {
-        const double s = allowed(slope[t], signs, t);
         const double rest = unexplained[t] > dependent[t] ? unexplained[t] : (double)INFINITY;
-        gain[t] = 0.5 * s * (s / (rest + excluded[t]));
+        gain[t] = 0.5 * twice_gain(slope[t], rest + excluded[t], bounds, m, t);
         largest = gain[t] > largest ? gain[t] : largest;
         total += gain[t];
     }
@@ -119,8 +122,8 @@ INLINE double gains_of(const double *restrict slope, const double *restrict unex
     return isnan(total) ? total : largest;
 }
 
-VECTORISED static double unsigned_gains(const double *slope, const double *unexplained, const double *dependent,
-                                        const double *excluded, double *gain, index_t m)
+VECTORISED static double unbounded_gains(const double *slope, const double *unexplained, const double *dependent,
+                                         const double *excluded, double *gain, index_t m)
 {
     return gains_of(slope, unexplained, dependent, excluded, NULL, gain, m);
 }
@@ -145,45 +148,51 @@ VECTORISED static double gains_of_sides(const double *restrict slope, index_t si
     return isnan(total) ? total : largest;
 }
 
-VECTORISED static double signed_gains(const double *slope, const double *unexplained, const double *dependent,
-                                      const double *excluded, const double *signs, double *gain, index_t m)
+VECTORISED static double bounded_gains(const double *slope, const double *unexplained, const double *dependent,
+                                       const double *excluded, const double *bounds, double *gain, index_t m)
 {
-    return gains_of(slope, unexplained, dependent, excluded, signs, gain, m);
+    return gains_of(slope, unexplained, dependent, excluded, bounds, gain, m);
 }
 
-/* Twice the gain of a column once a chosen one is dropped, whose row of U, times `scale`, is u. */
-INLINE double exchange_gain(double row, double slope, double rest, double scale, double shift, const double *signs,
+/* A chosen column that is dropped: its row, of U or the one by which it would be shifted, its scale, its coefficient
+ * in units of that, and 1 if what is left of other columns unexplained grows, or 0 if the column is held. */
+typedef struct {
+    const double *row;
+    double scale, shift, widens;
+} Dropped;
+
+/* Twice the gain of column t once a chosen one is dropped. */
+INLINE double exchange_gain(Dropped it, const double *slope, const double *rest, const double *bounds, index_t m,
                             index_t t)
 {
-    const double u = row * scale, s = allowed(slope + u * shift, signs, t);
-    return s / (rest + u * u) * s;
+    const double u = it.row[t] * it.scale;
+    return twice_gain(slope[t] + u * it.shift, rest[t] + it.widens * (u * u), bounds, m, t);
 }
 
 /* The largest of these gains over the columns. */
-INLINE double largest_exchange_gain(const double *restrict row, const double *restrict slope,
-                                    const double *restrict rest, double scale, double shift, const double *signs,
-                                    index_t m)
+INLINE double largest_exchange_gain(Dropped it, const double *restrict slope, const double *restrict rest,
+                                    const double *bounds, index_t m)
 {
     double best[LANES], largest = -(double)INFINITY;
     index_t t = 0;
     for (int l = 0; l < LANES; l++) best[l] = -(double)INFINITY;
     for (; t + LANES <= m; t += LANES)
         for (int l = 0; l < LANES; l++) {
-            const double g = exchange_gain(row[t + l], slope[t + l], rest[t + l], scale, shift, signs, t + l);
+            const double g = exchange_gain(it, slope, rest, bounds, m, t + l);
             best[l] = g > best[l] ? g : best[l];
         }
     for (; t < m; t++) {
-        const double g = exchange_gain(row[t], slope[t], rest[t], scale, shift, signs, t);
+        const double g = exchange_gain(it, slope, rest, bounds, m, t);
         largest = g > largest ? g : largest;
     }
     for (int l = 0; l < LANES; l++) largest = best[l] > largest ? best[l] : largest;
     return largest;
 }
 
-VECTORISED static double unsigned_exchange(const double *row, const double *slope, const double *rest, double scale,
-                                           double shift, index_t m)
+VECTORISED static double unbounded_exchange(Dropped it, const double *slope, const double *rest, index_t m)
 {
-    return largest_exchange_gain(row, slope, rest, scale, shift, NULL, m);
+    it.widens = 1.0;
+    return largest_exchange_gain(it, slope, rest, NULL, m);
 }
 
 /* Twice the gains of the columns for several right-hand sides, once a chosen column is dropped; returns the largest. */
@@ -208,10 +217,10 @@ VECTORISED static double exchanges_of_sides(const double *restrict row, const do
     return largest;
 }
 
-VECTORISED static double signed_exchange(const double *row, const double *slope, const double *rest, double scale,
-                                         double shift, const double *signs, index_t m)
+VECTORISED static double bounded_exchange(Dropped it, const double *slope, const double *rest, const double *bounds,
+                                          index_t m)
 {
-    return largest_exchange_gain(row, slope, rest, scale, shift, signs, m);
+    return largest_exchange_gain(it, slope, rest, bounds, m);
 }
 
 /* ---- the tableau ---------------------------------------------------------------------------------------------- */
@@ -221,7 +230,8 @@ typedef struct {
     index_t gram_size;
     const index_t *gram_rows; /* the row of gram for each column, or NULL if column t is row t */
     index_t m, sides; /* the right-hand sides: start_slope and start_coef have a row for each */
-    const double *norms, *dependent, *start_slope, *start_coef, *signs; /* signs may be NULL */
+    const double *norms, *dependent, *start_slope, *start_coef, *bounds; /* lower ones, then upper ones, or NULL */
+    const index_t *is_free;
     const double **rows; /* of each column over all columns: NULL until it is needed, then of gram or of gathered */
     double *gathered;
     double *row, *rest, *point, *cholesky, *factor, *regression, *shift; /* scratch, never live across a move */
@@ -234,7 +244,8 @@ typedef struct {
     double *inverse, *coef, *slope, *unexplained, *excluded; /* A (slots x slots), b (sides x slots), g (sides x m), h;
                                                                 infinite for S, else 0 */
     double *regressions;                                     /* U (slots x m), if has_regressions */
-    index_t *chosen, slots, size, n_free, kept_out; /* a column that may not be chosen for now, or -1 */
+    double *level;                                           /* the coefficient of held columns, else 0 (m) */
+    index_t *chosen, *held, slots, size, n_held, n_free, kept_out; /* a column that may not be chosen for now, or -1 */
     int has_regressions;
     double decrease;
 } Tableau;
@@ -272,7 +283,12 @@ static void copy_to(Tableau *to, const Tableau *from)
     memcpy(to->unexplained, from->unexplained, sizeof(double) * m);
     memcpy(to->excluded, from->excluded, sizeof(double) * m);
     memcpy(to->chosen, from->chosen, sizeof(index_t) * size);
+    if (from->problem->bounds) {
+        memcpy(to->held, from->held, sizeof(index_t) * (size_t)from->n_held);
+        memcpy(to->level, from->level, sizeof(double) * m);
+    }
     to->size = from->size;
+    to->n_held = from->n_held;
     to->n_free = from->n_free;
     to->kept_out = from->kept_out;
     to->decrease = from->decrease;
@@ -312,7 +328,8 @@ static void copy_for_few_moves(Tableau *to, Tableau *from)
     to->has_regressions = 1;
 }
 
-/* Compute everything from the Gram matrix for some columns, without combinations of earlier ones. */
+/* Compute everything from the Gram matrix for some columns besides the held ones, without combinations of earlier
+ * ones. */
 static void compute(Tableau *T, const index_t *wanted, index_t count)
 {
     const Problem *p = T->problem;
@@ -333,24 +350,28 @@ static void compute(Tableau *T, const index_t *wanted, index_t count)
         if (!(unexplained > DEPENDENT)) continue;
         line[size] = sqrt(unexplained);
         T->chosen[size++] = j;
-        n_free += w < T->n_free;
+        n_free += p->is_free[j] != 0;
     }
+    for (index_t k = 0; k < T->n_held; k++) n_free += p->is_free[T->held[k]] != 0;
     T->size = size;
     T->n_free = n_free;
     memset(T->excluded, 0, sizeof(double) * (size_t)m);
     for (index_t i = 0; i < size; i++) T->excluded[T->chosen[i]] = (double)INFINITY;
 
-    double rise = 0.0; /* at the start, with zeros for the columns that are not chosen */
+    double rise = 0.0; /* at the start, with their levels for the columns that do not move */
     memcpy(T->slope, p->start_slope, sizeof(double) * (size_t)(m * p->sides));
     for (index_t r = 0; r < p->sides; r++) {
         const double *before = p->start_slope + r * m, *coef = p->start_coef + r * m;
         double *slope = T->slope + r * m;
         for (index_t j = 0; j < m; j++)
-            if (coef[j] != 0.0 && T->excluded[j] == 0.0) add_scaled(slope, row_of(p, j), coef[j], m);
+            if (coef[j] != T->level[j] && T->excluded[j] == 0.0)
+                add_scaled(slope, row_of(p, j), coef[j] - T->level[j], m);
         for (index_t j = 0; j < m; j++)
-            if (coef[j] != 0.0 && T->excluded[j] == 0.0) rise += coef[j] * 0.5 * (before[j] + slope[j]);
+            if (coef[j] != T->level[j] && T->excluded[j] == 0.0)
+                rise += (coef[j] - T->level[j]) * 0.5 * (before[j] + slope[j]);
     }
 
+    for (index_t k = 0; k < T->n_held; k++) T->excluded[T->held[k]] = (double)INFINITY;
     if (T->kept_out >= 0) T->excluded[T->kept_out] = (double)INFINITY; /* only now: its coefficient has become zero */
     T->decrease = -rise;
     memcpy(T->unexplained, p->norms, sizeof(double) * (size_t)m);
@@ -410,17 +431,27 @@ static double error_of(const Tableau *T, const double *row, double divisor, inde
     return worst;
 }
 
-static void enter(Tableau *T, index_t j)
+/* Write minus the regression of a column on those that move, and its products with what they leave of all columns. */
+static void regress(const Tableau *T, index_t j, double *regression, double *row)
+{
+    const Problem *p = T->problem;
+    const index_t size = T->size;
+    const double *own = row_of(p, j), **rows = rows_of_chosen(T);
+    double *f = p->factor;
+    for (index_t i = 0; i < size; i++) f[i] = -own[T->chosen[i]];
+    memset(regression, 0, sizeof(double) * (size_t)size);
+    for (index_t i = 0; i < size; i++) add_scaled(regression, T->inverse + i * T->slots, f[i], size);
+    memcpy(row, own, sizeof(double) * (size_t)p->m);
+    add_rows(row, rows, 0, regression, size, p->m);
+}
+
+/* Let a column move whose coefficient is `from` now. */
+static void enter(Tableau *T, index_t j, double from)
 {
     const Problem *p = T->problem;
     const index_t slots = T->slots, size = T->size, m = p->m;
-    const double *own = row_of(p, j), **rows = rows_of_chosen(T);
-    double *row = p->row, *f = p->factor, *regression = p->regression;
-    for (index_t i = 0; i < size; i++) f[i] = -own[T->chosen[i]];
-    memset(regression, 0, sizeof(double) * (size_t)size); /* minus that of the new column on the chosen ones */
-    for (index_t i = 0; i < size; i++) add_scaled(regression, T->inverse + i * slots, f[i], size);
-    memcpy(row, own, sizeof(double) * (size_t)m);
-    add_rows(row, rows, 0, regression, size, m);
+    double *row = p->row, *regression = p->regression;
+    regress(T, j, regression, row);
     const double unexplained = T->unexplained[j];
     if (unexplained < DOUBTFUL * p->norms[j] && !(error_of(T, row, unexplained, -1, j) <= ERROR)) {
         memcpy(p->wanted, T->chosen, sizeof(index_t) * (size_t)size);
@@ -437,7 +468,7 @@ static void enter(Tableau *T, index_t j)
         T->decrease += 0.5 * slope[j] * coef;
         add_scaled(slope, row, -coef * unexplained, m);
         add_scaled(of_side, regression, coef, size);
-        of_side[size] = coef;
+        of_side[size] = from + coef;
     }
     for (index_t i = 0; i < size; i++) {
         const double scaled = regression[i] / unexplained;
@@ -452,11 +483,18 @@ static void enter(Tableau *T, index_t j)
     T->size = size + 1;
 }
 
-static void leave(Tableau *T, index_t slot)
+/* Set the coefficient in a slot to a value, from where it does not move; unless that is zero, or the column is free,
+ * it is held there. The last column that moves takes its slot. */
+static void leave(Tableau *T, index_t slot, double value)
 {
     const Problem *p = T->problem;
     const index_t slots = T->slots, last = T->size - 1, j = T->chosen[slot], m = p->m;
     double *row = p->row, *f = p->factor, *A = T->inverse;
+    const int is_held = value != 0.0 || p->is_free[j];
+    if (is_held) {
+        T->held[T->n_held++] = j;
+        T->level[j] = value;
+    }
     const double diagonal = A[slot * slots + slot];
     if (T->has_regressions) {
         memcpy(row, T->regressions + slot * m, sizeof(double) * (size_t)m);
@@ -475,7 +513,7 @@ static void leave(Tableau *T, index_t slot)
     memcpy(f, A + slot * slots, sizeof(double) * (size_t)(last + 1));
     for (index_t r = 0; r < p->sides; r++) {
         double *of_side = T->coef + r * slots;
-        const double coef = of_side[slot];
+        const double coef = of_side[slot] - value;
         T->decrease -= 0.5 * coef * (coef / diagonal);
         add_scaled(T->slope + r * m, row, coef, m);
         add_scaled(of_side, f, -coef / diagonal, last + 1);
@@ -485,8 +523,8 @@ static void leave(Tableau *T, index_t slot)
         add_scaled(A + i * slots, f, -f[i] / diagonal, last + 1);
         if (T->has_regressions) add_scaled(T->regressions + i * m, row, -f[i], m);
     }
-    T->excluded[j] = 0.0;
-    if (slot < last) { /* the last one takes its slot */
+    T->excluded[j] = is_held ? (double)INFINITY : 0.0;
+    if (slot < last) {
         for (index_t i = 0; i < last; i++) A[i * slots + slot] = A[i * slots + last];
         memcpy(A + slot * slots, A + last * slots, sizeof(double) * (size_t)last);
         A[slot * slots + slot] = A[last * slots + last];
@@ -498,33 +536,129 @@ static void leave(Tableau *T, index_t slot)
     T->size = last;
 }
 
+/* Set the coefficient of a column that does not move to a value. */
+static void shift(Tableau *T, index_t j, double value)
+{
+    const Problem *p = T->problem;
+    const double by = value - T->level[j];
+    if (by == 0.0) return;
+    regress(T, j, p->regression, p->row);
+    T->decrease += by * (T->slope[j] - 0.5 * by * T->unexplained[j]);
+    add_scaled(T->slope, p->row, -by, p->m);
+    add_scaled(T->coef, p->regression, by, T->size);
+    T->level[j] = value;
+}
+
+/* Take a held column out of those; its level stays. */
+static index_t not_held(Tableau *T, index_t k)
+{
+    const index_t j = T->held[k];
+    T->held[k] = T->held[--T->n_held];
+    T->excluded[j] = 0.0;
+    return j;
+}
+
+/* Let a held column move. */
+static void release(Tableau *T, index_t k)
+{
+    const index_t j = not_held(T, k);
+    const double from = T->level[j];
+    T->level[j] = 0.0;
+    enter(T, j, from);
+}
+
+/* Hold a column that is not chosen at a value. */
+static void hold(Tableau *T, index_t j, double value)
+{
+    shift(T, j, value);
+    T->held[T->n_held++] = j;
+    T->excluded[j] = (double)INFINITY;
+}
+
+/* The columns that are chosen have places: those that move have their slots, and then come the held ones. */
+static index_t size_of(const Tableau *T) { return T->size + T->n_held; }
+
+static index_t column_at(const Tableau *T, index_t place)
+{
+    return place < T->size ? T->chosen[place] : T->held[place - T->size];
+}
+
+static index_t place_among(const index_t *columns, index_t count, index_t j)
+{
+    index_t place = 0;
+    while (place < count && columns[place] != j) place++;
+    return place;
+}
+
+static index_t place_of_column(const Tableau *T, index_t j)
+{
+    index_t place = 0;
+    while (place < size_of(T) && column_at(T, place) != j) place++;
+    return place;
+}
+
 /* Put the coefficients into a point over all columns. */
 static void to_point(const Tableau *T, double *point)
 {
-    memset(point, 0, sizeof(double) * (size_t)T->problem->m);
+    memcpy(point, T->level, sizeof(double) * (size_t)T->problem->m);
     for (index_t i = 0; i < T->size; i++) point[T->chosen[i]] = T->coef[i];
 }
 
-/* Drop columns until all signs are right, going from a point with right signs towards the minimiser. */
-static void restore_signs(Tableau *T, double *point)
+/* Go from a point within the bounds towards the minimiser, and leave each coefficient at the bound that it meets. */
+static void go_within_bounds(Tableau *T, double *point)
 {
-    const double *signs = T->problem->signs;
+    const double *low = T->problem->bounds, *high = low + T->problem->m;
     for (;;) {
-        double reach = (double)INFINITY;
+        double reach = (double)INFINITY, bound = 0.0;
         index_t slot = -1;
         for (index_t i = 0; i < T->size; i++) {
-            const double here = point[T->chosen[i]], coef = T->coef[i];
-            if (!(coef * signs[T->chosen[i]] < 0)) continue;
-            const double part = here / (here - coef);
-            if (slot < 0 || part < reach) reach = part, slot = i;
+            const index_t j = T->chosen[i];
+            const double here = point[j], coef = T->coef[i];
+            if (!(coef < low[j] || coef > high[j])) continue;
+            const double met = coef < low[j] ? low[j] : high[j], part = (here - met) / (here - coef);
+            if (slot < 0 || part < reach) reach = part, slot = i, bound = met;
         }
         if (slot < 0) return;
         for (index_t i = 0; i < T->size; i++) {
             double *here = point + T->chosen[i];
             *here += reach * (T->coef[i] - *here);
         }
-        point[T->chosen[slot]] = 0.0;
-        leave(T, slot);
+        point[T->chosen[slot]] = bound;
+        leave(T, slot, bound);
+    }
+}
+
+/* The held column whose release lowers q most, -1 if none does. */
+static index_t best_release(const Tableau *T)
+{
+    const Problem *p = T->problem;
+    const double *low = p->bounds, *high = low + p->m;
+    double best = 0.0;
+    index_t found = -1;
+    for (index_t k = 0; k < T->n_held; k++) {
+        const index_t j = T->held[k];
+        const double level = T->level[j], rest = T->unexplained[j];
+        if (!(rest > p->dependent[j])) continue;
+        double to = level + T->slope[j] / rest;
+        to = to < low[j] ? low[j] : to > high[j] ? high[j] : to;
+        const double by = to - level, gain = by * (T->slope[j] - 0.5 * by * rest);
+        if (fabs(by) > ERROR * fabs(level) && gain > best) best = gain, found = k;
+    }
+    return found;
+}
+
+/* Go from a point within the bounds to the minimiser within them. */
+static void settle(Tableau *T, double *point)
+{
+    for (;;) {
+        go_within_bounds(T, point);
+        const double decrease = T->decrease;
+        const index_t k = best_release(T);
+        if (k < 0) return;
+        to_point(T, point);
+        release(T, k);
+        go_within_bounds(T, point);
+        if (!(T->decrease > decrease)) return; /* rounding */
     }
 }
 
@@ -534,32 +668,49 @@ static int add(Tableau *T, index_t j)
     const Problem *p = T->problem;
     const double decrease = T->decrease;
     if (!(T->unexplained[j] > p->dependent[j])) return 0;
-    if (p->signs) to_point(T, p->point);
-    enter(T, j);
-    if (p->signs) restore_signs(T, p->point);
+    if (p->bounds) to_point(T, p->point);
+    enter(T, j, 0.0);
+    if (p->bounds) settle(T, p->point);
     return T->decrease > decrease;
 }
 
-static void drop(Tableau *T, index_t slot)
+static void drop(Tableau *T, index_t place)
 {
     const Problem *p = T->problem;
-    if (p->signs) to_point(T, p->point);
-    leave(T, slot);
-    if (p->signs) restore_signs(T, p->point);
+    if (p->bounds) to_point(T, p->point);
+    if (place < T->size)
+        leave(T, place, 0.0);
+    else
+        shift(T, not_held(T, place - T->size), 0.0);
+    if (p->bounds) settle(T, p->point);
 }
 
 static double diagonal_of(const Tableau *T, index_t slot) { return T->inverse[slot * T->slots + slot]; }
 
-static double cost_of(const Tableau *T, index_t slot)
+static double cost_of(const Tableau *T, index_t place)
 {
-    const double diagonal = diagonal_of(T, slot);
+    const index_t j = column_at(T, place);
     double cost = 0.0;
-    if (!(diagonal > 0) || slot < T->n_free) return (double)INFINITY;
+    if (T->problem->is_free[j]) return (double)INFINITY;
+    if (place >= T->size) return T->level[j] * (T->slope[j] + 0.5 * T->level[j] * T->unexplained[j]);
+    const double diagonal = diagonal_of(T, place);
+    if (!(diagonal > 0)) return (double)INFINITY;
     for (index_t r = 0; r < T->problem->sides; r++) {
-        const double coef = T->coef[r * T->slots + slot];
+        const double coef = T->coef[r * T->slots + place];
         cost += 0.5 * coef * (coef / diagonal);
     }
     return cost;
+}
+
+/* The gain that a chosen column would have if it were not chosen, and alone in changing. */
+static double score_of(const Tableau *T, index_t place)
+{
+    const Problem *p = T->problem;
+    const index_t j = column_at(T, place);
+    if (place >= T->size)
+        return 0.5 * twice_gain(T->slope[j] + T->level[j] * T->unexplained[j], p->norms[j], p->bounds, p->m, j);
+    const double diagonal = diagonal_of(T, place) > 0 ? diagonal_of(T, place) : 1.0;
+    return cost_of(T, place) / (diagonal * p->norms[j]);
 }
 
 /* ---- moves ---------------------------------------------------------------------------------------------------- */
@@ -572,8 +723,8 @@ static index_t best_addition(const Tableau *T, double *gain_of_it)
     double *gain = p->rest;
     const double largest =
         p->sides > 1 ? gains_of_sides(slope, p->sides, T->unexplained, p->dependent, T->excluded, gain, p->m)
-        : p->signs   ? signed_gains(slope, T->unexplained, p->dependent, T->excluded, p->signs, gain, p->m)
-                     : unsigned_gains(slope, T->unexplained, p->dependent, T->excluded, gain, p->m);
+        : p->bounds  ? bounded_gains(slope, T->unexplained, p->dependent, T->excluded, p->bounds, gain, p->m)
+                     : unbounded_gains(slope, T->unexplained, p->dependent, T->excluded, gain, p->m);
     double share = 0.0;
     index_t best = -1;
     *gain_of_it = 0.0;
@@ -594,7 +745,7 @@ static index_t best_addition(const Tableau *T, double *gain_of_it)
 
 static void grow(Tableau *T, index_t size, double rounding)
 {
-    while (T->size < size) {
+    while (size_of(T) < size) {
         double gain;
         const index_t j = best_addition(T, &gain);
         if (!(gain > rounding) || !add(T, j)) return;
@@ -603,59 +754,69 @@ static void grow(Tableau *T, index_t size, double rounding)
 
 static void shrink(Tableau *T, index_t size)
 {
-    while (T->size > size && T->size > T->n_free) {
-        index_t cheapest = T->n_free;
-        double least = cost_of(T, cheapest);
-        for (index_t i = T->n_free + 1; i < T->size; i++) {
+    while (size_of(T) > size && size_of(T) > T->n_free) {
+        index_t cheapest = -1;
+        double least = (double)INFINITY;
+        for (index_t i = 0; i < size_of(T); i++) {
             const double cost = cost_of(T, i);
-            if (cost < least) least = cost, cheapest = i;
+            if (cheapest < 0 ? !T->problem->is_free[column_at(T, i)] : cost < least) least = cost, cheapest = i;
         }
         drop(T, cheapest);
     }
 }
 
-/* Write the scaled coefficients of a chosen column, one for each side, and return twice its cost. */
-static double shifts(const Tableau *T, index_t slot, double scale, double *shift)
+/* Write the scaled coefficients of a column that moves, one for each side. */
+static void shifts(const Tableau *T, index_t slot, double scale, double *shift)
 {
-    double loss = 0.0;
-    for (index_t r = 0; r < T->problem->sides; r++) {
-        shift[r] = T->coef[r * T->slots + slot] * scale;
-        loss += shift[r] * shift[r];
-    }
-    return loss;
+    for (index_t r = 0; r < T->problem->sides; r++) shift[r] = T->coef[r * T->slots + slot] * scale;
 }
 
-/* The chosen column and its replacement that lower q most; returns by how much. */
-static double best_exchange(Tableau *T, index_t *slot, index_t *column)
+/* What is dropped at a place, and twice its cost; the row of a held column is scratch, and the shift of the first side
+ * is that of all if there are more. */
+static Dropped dropped_at(const Tableau *T, index_t place, double *loss)
+{
+    const Problem *p = T->problem;
+    if (place >= T->size) {
+        const index_t j = T->held[place - T->size];
+        regress(T, j, p->regression, p->row);
+        *loss = 2.0 * cost_of(T, place);
+        return (Dropped){.row = p->row, .scale = 1.0, .shift = T->level[j], .widens = 0.0};
+    }
+    const double scale = 1.0 / sqrt(diagonal_of(T, place));
+    *loss = 0.0;
+    shifts(T, place, scale, p->shift);
+    for (index_t r = 0; r < p->sides; r++) *loss += p->shift[r] * p->shift[r];
+    return (Dropped){.row = T->regressions + place * p->m, .scale = scale, .shift = p->shift[0], .widens = 1.0};
+}
+
+/* The place of a chosen column and its replacement that lower q most; returns by how much. */
+static double best_exchange(Tableau *T, index_t *place, index_t *column)
 {
     const Problem *p = T->problem;
     const index_t m = p->m;
-    const double *slope = T->slope, *signs = p->signs;
-    double *rest = p->rest, best = -(double)INFINITY, largest = -1.0;
-    if (T->size == T->n_free || m == 0) return 0.0;
+    const double *slope = T->slope;
+    double *rest = p->rest, best = -(double)INFINITY, largest = -1.0, loss;
+    if (size_of(T) == T->n_free || m == 0) return 0.0;
     compute_regressions(T);
     for (index_t t = 0; t < m; t++) {
         const double unexplained = T->unexplained[t];
         rest[t] = (unexplained > p->dependent[t] ? unexplained : p->dependent[t]) + T->excluded[t];
     }
-    for (index_t i = T->n_free; i < T->size; i++) {
-        const double *row = T->regressions + i * m, diagonal = diagonal_of(T, i);
-        if (!(diagonal > 0)) continue; /* cancelled by rounding */
-        const double scale = 1.0 / sqrt(diagonal), loss = shifts(T, i, scale, p->shift), shift = p->shift[0];
-        const double gain = p->sides > 1 ? exchanges_of_sides(row, slope, p->sides, rest, scale, p->shift, p->row, m)
-                            : signs      ? signed_exchange(row, slope, rest, scale, shift, signs, m)
-                                         : unsigned_exchange(row, slope, rest, scale, shift, m);
-        if (gain - loss > best) best = gain - loss, *slot = i;
+    for (index_t i = 0; i < size_of(T); i++) {
+        if (isinf(cost_of(T, i))) continue; /* free, or cancelled by rounding */
+        const Dropped it = dropped_at(T, i, &loss);
+        const double gain = p->sides > 1 ? exchanges_of_sides(it.row, slope, p->sides, rest, it.scale, p->shift, p->row, m)
+                            : p->bounds  ? bounded_exchange(it, slope, rest, p->bounds, m)
+                                         : unbounded_exchange(it, slope, rest, m);
+        if (gain - loss > best) best = gain - loss, *place = i;
     }
     if (!(best > 0.0)) return best;
-    const double scale = 1.0 / sqrt(diagonal_of(T, *slot)), *row = T->regressions + *slot * m;
-    (void)shifts(T, *slot, scale, p->shift);
+    const Dropped it = dropped_at(T, *place, &loss);
     if (p->sides > 1) {
-        (void)exchanges_of_sides(row, slope, p->sides, rest, scale, p->shift, p->row, m);
+        (void)exchanges_of_sides(it.row, slope, p->sides, rest, it.scale, p->shift, p->row, m);
         memcpy(rest, p->row, sizeof(double) * (size_t)m);
     } else {
-        for (index_t t = 0; t < m; t++)
-            rest[t] = exchange_gain(row[t], slope[t], rest[t], scale, p->shift[0], signs, t);
+        for (index_t t = 0; t < m; t++) rest[t] = exchange_gain(it, slope, rest, p->bounds, m, t);
     }
     for (index_t t = 0; t < m; t++)
         if (rest[t] > largest) largest = rest[t];
@@ -667,13 +828,13 @@ static double best_exchange(Tableau *T, index_t *slot, index_t *column)
 /* Make the best exchanges as long as one lowers q by more than a negligible amount. */
 static void descend(Tableau *T, Tableau *spare, index_t size, double rounding, double negligible)
 {
-    index_t slot = 0, column = 0;
-    while (best_exchange(T, &slot, &column) > negligible) {
+    index_t place = 0, column = 0;
+    while (best_exchange(T, &place, &column) > negligible) {
         const double before = T->decrease;
         copy_to(spare, T);
-        drop(T, slot);
+        drop(T, place);
         add(T, column);
-        grow(T, size, rounding); /* where bounds on signs have made other columns leave */
+        grow(T, size, rounding); /* where other columns have met a bound of zero and left */
         if (!(T->decrease > before + negligible)) {
             copy_to(T, spare);
             return;
@@ -683,32 +844,62 @@ static void descend(Tableau *T, Tableau *spare, index_t size, double rounding, d
 
 static int same_support(const Tableau *a, const Tableau *b)
 {
-    if (a->size != b->size) return 0;
-    for (index_t i = 0; i < a->size; i++)
-        if (b->excluded[a->chosen[i]] == 0.0) return 0;
+    if (size_of(a) != size_of(b)) return 0;
+    for (index_t i = 0; i < size_of(a); i++)
+        if (b->excluded[column_at(a, i)] == 0.0) return 0;
     return 1;
 }
 
-/* Make some columns the chosen ones, free ones first: by dropping and adding where few differ, else anew. */
-static void move_to(Tableau *T, const index_t *wanted, index_t count)
+/* Make some columns the chosen ones, of which the last ones are held at some levels: by dropping and adding where few
+ * differ, else anew. */
+static void move_to(Tableau *T, const index_t *wanted, index_t count, index_t n_held, const double *levels)
 {
     enum { SHARE = 4 }; /* one move costs O(s m), all anew O(s^2 m) */
-    const double *dependent = T->problem->dependent;
-    index_t differing = T->size > count ? T->size - count : 0;
-    for (index_t i = 0; i < count; i++) differing += T->excluded[wanted[i]] == 0.0;
-    if (SHARE * differing <= count) {
-        for (index_t slot = T->size - 1; slot >= T->n_free; slot--) {
-            index_t i = 0;
-            if (slot >= T->size) continue; /* combinations of others have left with the last one */
-            while (i < count && wanted[i] != T->chosen[slot]) i++;
-            if (i == count) leave(T, slot);
-        }
-        for (index_t i = 0; i < count; i++)
-            if (T->excluded[wanted[i]] == 0.0 && T->unexplained[wanted[i]] > dependent[wanted[i]]) enter(T, wanted[i]);
+    const Problem *p = T->problem;
+    const index_t size = count - n_held;
+    index_t differing = size_of(T) > count ? size_of(T) - count : 0;
+    for (index_t i = 0; i < count; i++) {
+        const index_t place = place_of_column(T, wanted[i]);
+        differing += place == size_of(T) || (place >= T->size) != (i >= size);
     }
-    int same = T->size == count;
-    for (index_t i = 0; i < count; i++) same &= T->excluded[wanted[i]] != 0.0;
-    if (!same) compute(T, wanted, count);
+    if (SHARE * differing <= count) {
+        for (index_t k = T->n_held - 1; k >= 0; k--) {
+            const index_t j = T->held[k], i = place_among(wanted, count, j);
+            if (i == count)
+                shift(T, not_held(T, k), 0.0);
+            else if (i >= size)
+                shift(T, j, levels[i - size]);
+            else if (T->unexplained[j] > p->dependent[j])
+                release(T, k);
+        }
+        for (index_t slot = T->size - 1; slot >= 0; slot--) {
+            if (slot >= T->size) continue; /* combinations of others have left with the last one */
+            const index_t i = place_among(wanted, count, T->chosen[slot]);
+            if (i < size || (i == count && p->is_free[T->chosen[slot]])) continue;
+            leave(T, slot, i < count ? levels[i - size] : 0.0);
+        }
+        for (index_t i = 0; i < count; i++) {
+            const index_t j = wanted[i];
+            if (T->excluded[j] != 0.0) continue;
+            if (i >= size)
+                hold(T, j, levels[i - size]);
+            else if (T->unexplained[j] > p->dependent[j])
+                enter(T, j, 0.0);
+        }
+    }
+    int same = T->size == size && T->n_held == n_held;
+    for (index_t i = 0; i < count && same; i++) {
+        const index_t place = place_of_column(T, wanted[i]);
+        same = place < size_of(T) && (place >= T->size) == (i >= size);
+    }
+    if (same) return;
+    if (p->bounds) memset(T->level, 0, sizeof(double) * (size_t)p->m);
+    for (index_t k = 0; k < n_held; k++) {
+        T->held[k] = wanted[size + k];
+        T->level[T->held[k]] = levels[k];
+    }
+    T->n_held = n_held;
+    compute(T, wanted, size);
 }
 
 /* Add columns and drop as many, and the other way round, as long as one of these moves helps. The counts do not
@@ -751,23 +942,24 @@ static void replace(Tableau *T, Tableau *trial, Tableau *spare, index_t size, in
     for (index_t round = 0, helped = 1; helped && round < rounds; round++) {
         double *cost = p->row;
         index_t *order = p->order, n = 0;
-        for (index_t slot = T->n_free; slot < T->size; slot++, n++) { /* sorted by insertion */
-            const double own = cost_of(T, slot);
-            index_t place = n;
-            for (; place > 0 && own < cost[place - 1]; place--) {
-                cost[place] = cost[place - 1];
-                order[place] = order[place - 1];
+        for (index_t place = 0; place < size_of(T); place++) { /* sorted by insertion */
+            const double own = cost_of(T, place);
+            index_t rank = n;
+            if (isinf(own)) continue; /* it cannot be dropped */
+            for (; rank > 0 && own < cost[rank - 1]; rank--) {
+                cost[rank] = cost[rank - 1];
+                order[rank] = order[rank - 1];
             }
-            cost[place] = own;
-            order[place] = T->chosen[slot];
+            cost[rank] = own;
+            order[rank] = column_at(T, place);
+            n++;
         }
         helped = 0;
         for (index_t i = 0; i < n && i < most; i++) {
-            index_t slot = T->n_free;
-            while (slot < T->size && T->chosen[slot] != order[i]) slot++;
-            if (slot == T->size) continue; /* it has been replaced */
+            const index_t place = place_of_column(T, order[i]);
+            if (place == size_of(T)) continue; /* it has been replaced */
             copy_for_few_moves(trial, T);
-            drop(trial, slot);
+            drop(trial, place);
             trial->kept_out = order[i];
             trial->excluded[order[i]] = (double)INFINITY;
             grow(trial, size, rounding);
@@ -1791,28 +1983,30 @@ static const Node *search(Search *s, const Node *given, BestOfSize *best_of, con
 
 /* ---- what the outside sees ------------------------------------------------------------------------------------ */
 
-enum { SIZE, N_FREE, DECREASE, LOWEST_SCORE, LOWEST_COST, N_FACTS };
+enum { SIZE, N_FREE, DECREASE, LOWEST_SCORE, LOWEST_COST, N_HELD, N_FACTS };
 
 static void report(const Tableau *T, index_t *chosen, double *coef, index_t width, double *facts)
 {
     double score = (double)INFINITY, least = (double)INFINITY;
-    for (index_t i = 0; i < T->size; i++) chosen[i] = T->chosen[i];
+    for (index_t i = 0; i < size_of(T); i++) chosen[i] = column_at(T, i);
     for (index_t r = 0; r < T->problem->sides; r++)
         memcpy(coef + r * width, T->coef + r * T->slots, sizeof(double) * (size_t)T->size);
-    for (index_t i = T->n_free; i < T->size; i++) {
-        const double diagonal = diagonal_of(T, i) > 0 ? diagonal_of(T, i) : 1.0, cost = cost_of(T, i);
-        const double outside = cost / (diagonal * T->problem->norms[T->chosen[i]]);
+    for (index_t k = 0; k < T->n_held; k++) coef[T->size + k] = T->level[T->held[k]]; /* there is one side */
+    for (index_t i = 0; i < size_of(T); i++) {
+        if (T->problem->is_free[column_at(T, i)]) continue;
+        const double cost = cost_of(T, i), outside = score_of(T, i);
         score = outside < score ? outside : score;
         least = cost < least ? cost : least;
     }
-    facts[SIZE] = (double)T->size;
+    facts[SIZE] = (double)size_of(T);
     facts[N_FREE] = (double)T->n_free;
     facts[DECREASE] = T->decrease;
-    facts[LOWEST_SCORE] = T->size > T->n_free ? score : 0.0;
+    facts[LOWEST_SCORE] = size_of(T) > T->n_free ? score : 0.0;
     facts[LOWEST_COST] = least;
+    facts[N_HELD] = (double)T->n_held;
 }
 
-enum { N_ARRAYS = 11, TABLE = 7, N_OTHERS = 3 };
+enum { N_ARRAYS = 14, TABLE = 8, N_OTHERS = 3 };
 
 typedef struct {
     Py_buffer views[N_ARRAYS + 5];
@@ -1820,7 +2014,8 @@ typedef struct {
     double *memory;
     Problem problem;
     double *table, *unexplained, *excluded; /* of the caller: [-b, g] for each side, then [A_i., U_i.] */
-    index_t *chosen, slots;
+    double *level;
+    index_t *chosen, *held, slots;
     Tableau tableau, others[N_OTHERS];
 } Call;
 
@@ -1839,9 +2034,9 @@ static void *view(Call *call, PyObject *array, int writable)
     return buffer->buf;
 }
 
-/* Read the arrays of a tableau (see `Tableau.arrays`) and allocate everything, with room for `most` columns or those of
- * the caller. */
-static int begin(Call *call, PyObject *arrays, index_t n_free, index_t most)
+/* Read the arrays of a tableau (see `Tableau.arrays`), of which only the held columns are taken, and allocate everything,
+ * with room for `most` columns or those of the caller. */
+static int begin(Call *call, PyObject *arrays, index_t n_held, index_t n_free, index_t most)
 {
     Problem *p = &call->problem;
     void *at[N_ARRAYS];
@@ -1867,6 +2062,8 @@ static int begin(Call *call, PyObject *arrays, index_t n_free, index_t most)
     call->unexplained = at[TABLE + 1];
     call->excluded = at[TABLE + 2];
     call->chosen = at[TABLE + 3];
+    call->held = at[TABLE + 4];
+    call->level = at[TABLE + 5];
     call->slots = length[TABLE + 3];
     p->gram = at[0];
     p->gram_size = (index_t)llround(sqrt((double)length[0]));
@@ -1876,10 +2073,11 @@ static int begin(Call *call, PyObject *arrays, index_t n_free, index_t most)
     p->dependent = at[3];
     p->start_slope = at[4];
     p->start_coef = at[5];
-    p->signs = at[6];
+    p->bounds = at[6];
+    p->is_free = at[7];
     p->sides = m > 0 ? length[4] / m : 1;
     const index_t room = most < m ? most : m, slots = room > call->slots ? room : call->slots, sides = p->sides;
-    const index_t each = slots * slots + (1 + sides) * slots + (2 + sides) * m + slots * m;
+    const index_t each = slots * slots + (2 + sides) * slots + (3 + sides) * m + slots * m;
     const index_t gathered = p->gram_rows ? m * m : 0;
     const index_t scratch = 4 * m + slots * slots + (4 + sides) * (slots + 1) + sides + gathered;
     double *memory = call->memory = malloc(sizeof(double) * (size_t)(scratch + (1 + N_OTHERS) * each));
@@ -1911,14 +2109,21 @@ static int begin(Call *call, PyObject *arrays, index_t n_free, index_t most)
         T->unexplained = take(&memory, m);
         T->excluded = take(&memory, m);
         T->regressions = take(&memory, slots * m);
+        T->held = (index_t *)take(&memory, slots);
+        T->level = take(&memory, m);
+        memset(T->level, 0, sizeof(double) * (size_t)m); /* where there are no bounds nothing else writes there */
     }
+    memcpy(call->tableau.held, call->held, sizeof(index_t) * (size_t)n_held);
+    memcpy(call->tableau.level, call->level, sizeof(double) * (size_t)m);
+    call->tableau.n_held = n_held;
     return 0;
 }
 
 /* Begin with the tableau of the caller. */
-static int load(Call *call, PyObject *arrays, index_t size, index_t n_free, double decrease, index_t most)
+static int load(Call *call, PyObject *arrays, index_t size, index_t n_held, index_t n_free, double decrease,
+                index_t most)
 {
-    if (begin(call, arrays, n_free, most) < 0) return -1;
+    if (begin(call, arrays, n_held, n_free, most) < 0) return -1;
     Tableau *T = &call->tableau;
     const index_t m = call->problem.m, slots = call->slots, sides = call->problem.sides, stride = slots + m;
     for (index_t r = 0; r < sides; r++) {
@@ -1957,7 +2162,10 @@ static PyObject *answer(Call *call)
     memcpy(call->unexplained, T->unexplained, sizeof(double) * (size_t)m);
     memcpy(call->excluded, T->excluded, sizeof(double) * (size_t)m);
     memcpy(call->chosen, T->chosen, sizeof(index_t) * (size_t)size);
-    PyObject *found = Py_BuildValue("nnd", (Py_ssize_t)size, (Py_ssize_t)T->n_free, T->decrease);
+    memcpy(call->held, T->held, sizeof(index_t) * (size_t)T->n_held);
+    memcpy(call->level, T->level, sizeof(double) * (size_t)m);
+    PyObject *found =
+        Py_BuildValue("nnnd", (Py_ssize_t)size, (Py_ssize_t)T->n_held, (Py_ssize_t)T->n_free, T->decrease);
     finish(call);
     return found;
 }
@@ -1969,15 +2177,16 @@ static index_t largest(const index_t *counts, index_t n)
     return most;
 }
 
-/* compute(arrays, n_free, wanted): fill a tableau; the other functions begin with one that is filled. */
+/* compute(arrays, n_held, n_free, wanted): fill a tableau, but for the held columns and their levels, which it has; the
+ * other functions begin with one that is filled. */
 static PyObject *py_compute(PyObject *module, PyObject *args)
 {
     PyObject *arrays, *wanted;
-    Py_ssize_t n_free;
+    Py_ssize_t n_held, n_free;
     Call call;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OnO", &arrays, &n_free, &wanted)) return NULL;
-    if (begin(&call, arrays, n_free, 0) < 0) return NULL;
+    if (!PyArg_ParseTuple(args, "OnnO", &arrays, &n_held, &n_free, &wanted)) return NULL;
+    if (begin(&call, arrays, n_held, n_free, 0) < 0) return NULL;
     Py_buffer columns;
     if (PyObject_GetBuffer(wanted, &columns, PyBUF_C_CONTIGUOUS) < 0) {
         finish(&call);
@@ -1990,54 +2199,54 @@ static PyObject *py_compute(PyObject *module, PyObject *args)
     return answer(&call);
 }
 
-/* grow(arrays, size, n_free, decrease, target, rounding) */
+/* grow(arrays, size, n_held, n_free, decrease, target, rounding) */
 static PyObject *py_grow(PyObject *module, PyObject *args)
 {
     PyObject *arrays;
-    Py_ssize_t size, n_free, target;
+    Py_ssize_t size, n_held, n_free, target;
     double decrease, rounding;
     Call call;
     (void)module;
-    if (!PyArg_ParseTuple(args, "Onndnd", &arrays, &size, &n_free, &decrease, &target, &rounding)) return NULL;
-    if (load(&call, arrays, size, n_free, decrease, 0) < 0) return NULL;
+    if (!PyArg_ParseTuple(args, "Onnndnd", &arrays, &size, &n_held, &n_free, &decrease, &target, &rounding)) return NULL;
+    if (load(&call, arrays, size, n_held, n_free, decrease, 0) < 0) return NULL;
     Py_BEGIN_ALLOW_THREADS
     grow(&call.tableau, target, rounding);
     Py_END_ALLOW_THREADS
     return answer(&call);
 }
 
-/* shrink(arrays, size, n_free, decrease, target) */
+/* shrink(arrays, size, n_held, n_free, decrease, target) */
 static PyObject *py_shrink(PyObject *module, PyObject *args)
 {
     PyObject *arrays;
-    Py_ssize_t size, n_free, target;
+    Py_ssize_t size, n_held, n_free, target;
     double decrease;
     Call call;
     (void)module;
-    if (!PyArg_ParseTuple(args, "Onndn", &arrays, &size, &n_free, &decrease, &target)) return NULL;
-    if (load(&call, arrays, size, n_free, decrease, 0) < 0) return NULL;
+    if (!PyArg_ParseTuple(args, "Onnndn", &arrays, &size, &n_held, &n_free, &decrease, &target)) return NULL;
+    if (load(&call, arrays, size, n_held, n_free, decrease, 0) < 0) return NULL;
     Py_BEGIN_ALLOW_THREADS
     shrink(&call.tableau, target);
     Py_END_ALLOW_THREADS
     return answer(&call);
 }
 
-/* descend(arrays, size, n_free, decrease, target, counts, rounds, rounding, negligible): exchanges, then add-drop moves
- * by each of the counts. */
+/* descend(arrays, size, n_held, n_free, decrease, target, counts, rounds, rounding, negligible): exchanges, then
+ * add-drop moves by each of the counts. */
 static PyObject *py_descend(PyObject *module, PyObject *args)
 {
     PyObject *arrays, *counts;
-    Py_ssize_t size, n_free, target, rounds;
+    Py_ssize_t size, n_held, n_free, target, rounds;
     double decrease, rounding, negligible;
     Call call;
     Py_buffer moves;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OnndnOndd", &arrays, &size, &n_free, &decrease, &target, &counts, &rounds, &rounding,
+    if (!PyArg_ParseTuple(args, "OnnndnOndd", &arrays, &size, &n_held, &n_free, &decrease, &target, &counts, &rounds, &rounding,
                           &negligible))
         return NULL;
     if (PyObject_GetBuffer(counts, &moves, PyBUF_C_CONTIGUOUS) < 0) return NULL;
     const index_t n_counts = moves.len / (Py_ssize_t)sizeof(index_t);
-    if (load(&call, arrays, size, n_free, decrease, target + largest(moves.buf, n_counts)) < 0) {
+    if (load(&call, arrays, size, n_held, n_free, decrease, target + largest(moves.buf, n_counts)) < 0) {
         PyBuffer_Release(&moves);
         return NULL;
     }
@@ -2072,7 +2281,10 @@ static void keep(const Targets *to, index_t i, const Tableau *T)
 
 static void move_to_best(const Targets *to, index_t i, Tableau *T)
 {
-    move_to(T, to->chosen + i * to->width, (index_t)to->facts[i * N_FACTS]);
+    const double *facts = to->facts + i * N_FACTS;
+    const index_t count = (index_t)facts[SIZE], n_held = (index_t)facts[N_HELD], first = i * to->width;
+    const double *levels = to->coef + first * T->problem->sides + count - n_held;
+    move_to(T, to->chosen + first, count, n_held, levels);
 }
 
 /* Go to a size from a larger or a smaller one. */
@@ -2080,7 +2292,7 @@ static void reach(const Targets *to, index_t i, Tableau *T, Tableau *spare)
 {
     const index_t size = to->sizes[i];
     shrink(T, size);
-    grow(T, size, to->rounding); /* when columns are dropped, too: bounds on signs may have made others leave */
+    grow(T, size, to->rounding); /* when columns are dropped, too: others may have met a bound of zero and left */
     descend(T, spare, size, to->rounding, to->negligible);
     keep(to, i, T);
 }
@@ -2107,7 +2319,7 @@ static void forward_backward(const Targets *to, const Tableau *start, Tableau *o
     for (index_t i = 0; i < to->n_sizes; i++) {
         to->facts[i * N_FACTS + DECREASE] = -(double)INFINITY;
         to->new[i] = 0;
-        if (to->sizes[i] == start->size) keep(to, i, start);
+        if (to->sizes[i] == size_of(start)) keep(to, i, start);
     }
     copy_to(T, start);
     reach(to, 0, T, spare);
@@ -2127,23 +2339,23 @@ static void forward_backward(const Targets *to, const Tableau *start, Tableau *o
     }
 }
 
-/* forward_backward(arrays, size, n_free, decrease, sizes, most, counts, replaced, rounds, rounding, negligible,
+/* forward_backward(arrays, size, n_held, n_free, decrease, sizes, most, counts, replaced, rounds, rounding, negligible,
  * chosen, coef, facts): `counts` has a row for each size, and so have the three arrays that it fills; no move has more
  * than `most` columns. */
 static PyObject *py_forward_backward(PyObject *module, PyObject *args)
 {
     PyObject *arrays, *given[5];
-    Py_ssize_t size, n_free, most, replaced, rounds;
+    Py_ssize_t size, n_held, n_free, most, replaced, rounds;
     Call call;
     Targets to;
     double decrease;
     void *at[5];
     (void)module;
-    if (!PyArg_ParseTuple(args, "OnndOnOnnddOOO", &arrays, &size, &n_free, &decrease, &given[0], &most,
+    if (!PyArg_ParseTuple(args, "OnnndOnOnnddOOO", &arrays, &size, &n_held, &n_free, &decrease, &given[0], &most,
                           &given[1], &replaced, &rounds, &to.rounding, &to.negligible, &given[2], &given[3],
                           &given[4]))
         return NULL;
-    if (load(&call, arrays, size, n_free, decrease, most) < 0) return NULL;
+    if (load(&call, arrays, size, n_held, n_free, decrease, most) < 0) return NULL;
     for (int i = 0; i < 5; i++)
         if (!(at[i] = view(&call, given[i], i > 1))) {
             finish(&call);

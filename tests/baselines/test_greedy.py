@@ -16,7 +16,7 @@ from hardthresh.baselines import (
     Oblivious,
     frank_wolfe,
 )
-from hardthresh.constraints import Rank, Sparsity
+from hardthresh.constraints import GroupSparsity, Rank, Sparsity
 from hardthresh.core import CapabilityError, InvalidInputError, Status, iterate, minimize
 from hardthresh.objectives import LinearModel, MatrixRegression
 
@@ -302,7 +302,15 @@ def test_constraints_without_single_coordinates_are_refused(name):
     with pytest.raises(CapabilityError, match="columns"):
         minimize(matrices, Rank(1), SOLVERS[name])
     with pytest.raises(CapabilityError, match="chooses single coordinates"):
-        minimize(LinearModel(*correlated()), Sparsity(2, lower=-1.0, upper=2.0), SOLVERS[name])
+        minimize(LinearModel(*correlated()), GroupSparsity(1, [0] * 7 + [1] * 7), SOLVERS[name])
+
+
+@every
+def test_bounds_hold(name):
+    run = minimize(LinearModel(*correlated()), Sparsity(4, free=(3,), lower=-0.1, upper=0.2), SOLVERS[name])
+    assert run.w.min() >= -0.1
+    assert run.w.max() <= 0.2
+    assert np.isin(run.w, [-0.1, 0.2]).any()
 
 
 def test_wrong_settings_are_refused():

@@ -363,7 +363,7 @@ def test_the_default_solver_needs_no_number(objective):
     assert choose_solver(objective, Sparsity(2)) == WorkingSet()
     assert choose_solver(objective, Sparsity(2), tol=1e-3) == WorkingSet(tol=1e-3)
     assert choose_solver(objective, Sparsity(2), tol=0.0) == WorkingSet()
-    assert choose_solver(objective, Sparsity(2, upper=1.0)) == HardThresholdingPursuit(exchanges=10)
+    assert choose_solver(objective, Sparsity(2, upper=1.0)) == WorkingSet()
     run = ht.minimize(objective, Sparsity(2))
     assert run.converged
     np.testing.assert_array_equal(run.support, [3, 20])

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import KFold
 
+from boxes import bounds_of
 from hardthresh.core.compiled import kernel
 from hardthresh.core.constraint import CoordinateBudget
 from hardthresh.core.errors import InvalidInputError
@@ -54,7 +55,7 @@ class Case:
         vector = self.storage if self.storage is in_torch else np.asarray
         y, weights, offset = (None if x is None else vector(x) for x in (self.y, self.weights, self.offset))
         objective = LinearModel(self.storage(self.X), y, self.loss, sample_weight=weights, offset=offset)
-        selection = CoordinateBudget(self.X.shape[1], max(budgets), self.always, self.signs)
+        selection = CoordinateBudget(self.X.shape[1], max(budgets), self.always, bounds_of(self.signs))
         settings = {"intercept": self.intercept, "standardize": self.standardize}
         return generalized_fold_paths(objective, selection, training, budgets, ridges, **settings)
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from boxes import bounds_of
 from hardthresh.solvers.local_search import add_drop, descend, forward_backward, grow, replace, shrink
 from hardthresh.solvers.working_set.tableau import Tableau
 from levels import draws
@@ -33,7 +34,7 @@ def data(seed, m):
 def tableau_of(X, y, chosen=(), free=0, signs=None):
     gram, target = X.T @ X, X.T @ y
     gram.flags.writeable = target.flags.writeable = False
-    return Tableau(gram, target, list(chosen), n_free=free, signs=signs)
+    return Tableau(gram, target, list(chosen), n_free=free, bounds=bounds_of(signs))
 
 
 def slow_decrease(X, y, chosen):

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from boxes import bounds_of, draw_bounds
 from hardthresh.core.compiled import kernel
 from hardthresh.solvers.working_set import search, tableau
 from hardthresh.solvers.working_set.search import Fit, add_drop_counts, descend, forward_backward, grow, shrink
@@ -19,11 +20,11 @@ pytestmark = pytest.mark.skipif(kernel() is None, reason="the compiled kernel wa
 
 seeds = st.integers(0, 10**6)
 kinds = st.sets(st.sampled_from(["duplicates", "collinear", "zeros", "scales", "blocks"]))
-with_signs = st.booleans()
+limits = st.sampled_from([None, "signs", "boxes"])
 frees = st.integers(0, 2)
 
 
-def problem(seed, m, kind, signed, free):
+def problem(seed, m, kind, limited, free):
     """Return the arguments of a tableau of m columns, chosen out of a larger Gram matrix, and the scale of q."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((N, 2 * m))
@@ -42,16 +43,16 @@ def problem(seed, m, kind, signed, free):
     y += 0.3 * np.linalg.norm(y) / np.sqrt(N) * rng.standard_normal(N)
     y /= np.linalg.norm(y) or 1.0
     rows = np.sort(rng.choice(2 * m, m, replace=False))
-    signs = None
-    if signed:
-        signs = rng.integers(-1, 2, m)
-        signs[:free] = 0
+    bounds = None
+    if limited == "signs":
+        bounds = bounds_of(np.append(np.zeros(free), rng.integers(-1, 2, m - free)))
+    if limited == "boxes":
+        bounds = draw_bounds(rng, m, 1.0 / np.where(norms[rows] > 0, norms[rows], 1.0))
     start = [*range(free), *(free + rng.permutation(m - free)[: rng.integers(0, 3)])]
-    given = {"chosen": start, "n_free": free, "gram_rows": rows, "signs": signs}
+    given = {"chosen": start, "n_free": free, "gram_rows": rows, "bounds": bounds}
     coef = rng.standard_normal(len(start)) * rng.integers(0, 2)  # of a run from a w0, or from zero
-    if signs is not None:
-        coef = np.where(signs[start] == 0, coef, signs[start] * np.abs(coef))
-    given["coef"] = coef / np.where(norms[rows[start]] > 0, norms[rows[start]], 1.0)
+    coef = coef / np.where(norms[rows[start]] > 0, norms[rows[start]], 1.0)
+    given["coef"] = coef if bounds is None else np.clip(coef, *bounds[:, start])
     gram = X.T @ X
     return gram, X[:, rows].T @ y - gram[np.ix_(rows, rows[start])] @ given["coef"], given
 
@@ -91,20 +92,18 @@ def moved(function, given, *args, **options):
     return Fit.of(function(start, *args, **options) or start)
 
 
-@given(seeds, st.integers(4, 24), kinds, with_signs, frees, st.integers(0, 12))
+@given(seeds, st.integers(4, 24), kinds, limits, frees, st.integers(0, 12))
 @draws(150)
-def test_growing_and_shrinking(numpy_only, seed, m, kind, signed, free, size):
-    given_ = problem(seed, m, kind, signed, free)
+def test_growing_and_shrinking(numpy_only, seed, m, kind, limited, free, size):
+    given_ = problem(seed, m, kind, limited, free)
     for function, args in ((grow, (free + size, ROUNDING)), (shrink, (free + size // 3,))):
         assert_same(moved(function, given_, *args), numpy_only(moved, function, given_, *args))
 
 
-@given(
-    seeds, st.integers(4, 24), kinds, with_signs, frees, st.integers(1, 8), st.sampled_from([(), (0.25,), (0.5, 1.0)])
-)
+@given(seeds, st.integers(4, 24), kinds, limits, frees, st.integers(1, 8), st.sampled_from([(), (0.25,), (0.5, 1.0)]))
 @draws(150)
-def test_exchanges_and_add_drop_moves(numpy_only, seed, m, kind, signed, free, size, shares):
-    given_ = problem(seed, m, kind, signed, free)
+def test_exchanges_and_add_drop_moves(numpy_only, seed, m, kind, limited, free, size, shares):
+    given_ = problem(seed, m, kind, limited, free)
 
     def function(start):
         grow(start, free + size, ROUNDING)
@@ -117,7 +116,7 @@ def test_exchanges_and_add_drop_moves(numpy_only, seed, m, kind, signed, free, s
     seeds,
     st.integers(4, 24),
     kinds,
-    with_signs,
+    limits,
     frees,
     st.integers(1, 8),
     st.integers(1, 3),
@@ -125,8 +124,8 @@ def test_exchanges_and_add_drop_moves(numpy_only, seed, m, kind, signed, free, s
     st.sampled_from([0, 1, 10]),
 )
 @draws(100)
-def test_all_budgets(numpy_only, seed, m, kind, signed, free, most, step, shares, replaced):
-    gram, slope, rest = problem(seed, m, kind, signed, free)
+def test_all_budgets(numpy_only, seed, m, kind, limited, free, most, step, shares, replaced):
+    gram, slope, rest = problem(seed, m, kind, limited, free)
 
     def fits():
         sizes = range(free + 1, free + most + 1, step)
@@ -140,24 +139,25 @@ def test_all_budgets(numpy_only, seed, m, kind, signed, free, most, step, shares
         assert_same(compiled[size], twin)
 
 
-@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("limited", [None, "signs", "boxes"])
 @pytest.mark.parametrize("m", [1, 15, 16, 17, 63, 64, 65, 150])
-def test_all_numbers_of_well_conditioned_columns(numpy_only, m, signed):
+def test_all_numbers_of_well_conditioned_columns(numpy_only, m, limited):
     """Vectors have 16 lanes and blocks 64 columns: what is left over counts, too."""
     rng = np.random.default_rng(m)
     X = rng.standard_normal((200, m))
     y = X @ (rng.standard_normal(m) * (rng.random(m) < 0.2)) + rng.standard_normal(200)
-    signs = rng.integers(-1, 2, m) if signed else None
+    bounds = bounds_of(rng.integers(-1, 2, m)) if limited == "signs" else None
+    bounds = draw_bounds(rng, m, 2.0) if limited == "boxes" else bounds
     gram, slope = X.T @ X / 200, X.T @ y / 200
 
     def tableau():
-        found = Tableau(gram, slope, signs=signs)
+        found = Tableau(gram, slope, bounds=bounds)
         grow(found, 12, ROUNDING)
         return descend(found, 12, ROUNDING, NEGLIGIBLE, (0.5,))
 
     def fits():
         counts = {size: [size, 2 * size] for size in (3, 7, 12)}
-        return forward_backward(Tableau(gram, slope, signs=signs), range(1, 13), ROUNDING, NEGLIGIBLE, counts, 5)
+        return forward_backward(Tableau(gram, slope, bounds=bounds), range(1, 13), ROUNDING, NEGLIGIBLE, counts, 5)
 
     compiled, twins = fits(), numpy_only(fits)
     for size, twin in twins.items():

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
+from boxes import bounds_of, draw_bounds, least_squares
 from hardthresh.solvers.working_set.tableau import Tableau
 from levels import draws
 
@@ -38,8 +39,9 @@ def units(X):
     return np.where(norms > 0, norms, 1.0)
 
 
-def tableau_of(X, y, chosen=(), coef=None, **options):
+def tableau_of(X, y, chosen=(), coef=None, signs=None, **options):
     """A tableau on arrays that nobody can write to."""
+    options = {"bounds": bounds_of(signs)} | options
     chosen = list(chosen)
     coef = np.zeros(len(chosen)) if coef is None else coef
     gram, slope = X.T @ X, X.T @ (y - X[:, chosen] @ coef)
@@ -118,7 +120,8 @@ def move(tableau, X, number):
     if number % 3 and addable:
         tableau.add(addable[number % len(addable)])
     elif tableau.size > tableau.n_free:
-        tableau.drop(tableau.n_free + number % (tableau.size - tableau.n_free))
+        others = np.flatnonzero(~tableau.are_free(tableau.chosen))
+        tableau.drop(int(others[number % others.size]))
 
 
 # --- nearly collinear columns ----------------------------------------------------------------------------------------
@@ -409,8 +412,9 @@ def signs_of(seed, m):
     return np.random.default_rng(seed).integers(-1, 2, m)
 
 
-def assert_keeps_the_signs(tableau):
-    assert (tableau.coef * tableau.signs[tableau.chosen] >= 0).all()
+def assert_keeps_the_bounds(tableau):
+    lower, upper = tableau.bounds[:, tableau.chosen]
+    assert ((lower <= tableau.coef) & (tableau.coef <= upper)).all()
 
 
 @given(seeds, sizes, kinds, moves)
@@ -421,7 +425,7 @@ def test_signs_are_kept_by_every_change(seed, m, kind, changes):
     for number in changes:
         chosen = list(tableau.chosen)
         move(tableau, X, number)
-        assert_keeps_the_signs(tableau)
+        assert_keeps_the_bounds(tableau)
         assert len(set(tableau.chosen) - set(chosen)) <= 1
         coef, residual = fit(X, y, tableau.chosen)
         unit = units(X)
@@ -436,14 +440,15 @@ def test_signs_are_kept_by_every_change(seed, m, kind, changes):
 def test_adding_a_column_never_loses_anything(seed, m, kind):
     """Lawson and Hanson: also where it pushes others out; one of the wrong sign leaves at once."""
     X, y = data(seed, m, kind)
-    tableau = tableau_of(X, y, signs=signs_of(seed, m))
+    signs = signs_of(seed, m)
+    tableau = tableau_of(X, y, signs=signs)
     rng = np.random.default_rng(seed + 1)
     for _ in range(3 * m):
         addable = independent(X, tableau.chosen)
         if not addable:
             break
         j = addable[rng.integers(len(addable))]
-        helps = tableau.slope[j] * tableau.signs[j] >= 0
+        helps = tableau.slope[j] * signs[j] >= 0
         before = tableau.decrease
         tableau.add(j)
         assert tableau.decrease >= before - 1e-12 * (y @ y)
@@ -454,13 +459,14 @@ def test_adding_a_column_never_loses_anything(seed, m, kind):
 @draws(60)
 def test_only_allowed_slopes_count_as_gains(seed, m, kind):
     X, y = data(seed, m, kind)
-    tableau = tableau_of(X, y, signs=signs_of(seed, m))
+    signs = signs_of(seed, m)
+    tableau = tableau_of(X, y, signs=signs)
     for _ in range(2 * m):
         before = tableau.decrease
         gains = {
             j: decrease(X, y, [*tableau.chosen, j]) - before
             for j in independent(X, tableau.chosen)
-            if tableau.slope[j] * tableau.signs[j] >= 0
+            if tableau.slope[j] * signs[j] >= 0
         }
         j, gain = tableau.best_addition()
         np.testing.assert_allclose(gain, max(gains.values(), default=0.0), rtol=TOL, atol=TOL * (y @ y))
@@ -498,7 +504,7 @@ def test_a_start_from_feasible_coefficients_is_at_least_as_good(seed, m):
     gain = decrease(X, y, tableau.chosen) - 0.5 * (y @ y - gap @ gap)
     assert tableau.decrease >= 0.0
     np.testing.assert_allclose(tableau.decrease, gain, rtol=TOL, atol=TOL * (y @ y + gap @ gap))
-    assert_keeps_the_signs(tableau)
+    assert_keeps_the_bounds(tableau)
     assert set(tableau.chosen) <= set(chosen.tolist())
     np.testing.assert_allclose(tableau.coef, fit(X, y, tableau.chosen)[0], rtol=TOL, atol=TOL * (y @ y) ** 0.5)
 
@@ -518,7 +524,7 @@ def test_what_is_left_after_dropping_is_at_least_as_good_as_before(seed):
         tableau = whole.copy()
         tableau.drop(place)
         assert tableau.decrease >= 0.5 * (y @ y - gap @ gap) - 1e-12 * (y @ y)
-        assert_keeps_the_signs(tableau)
+        assert_keeps_the_bounds(tableau)
 
 
 @given(seeds, st.integers(3, 7))
@@ -538,6 +544,87 @@ def test_free_columns_have_no_sign_and_stay(seed, m):
         if (fit(X, y, [1, 2, *others])[0][2:] >= 0).all()
     )
     np.testing.assert_allclose(tableau.decrease, best, rtol=1e-9)
+
+
+# --- with bounds -----------------------------------------------------------------------------------------------------
+
+
+def boxed(seed, m, kind, free=()):
+    """Columns, a target, and bounds of all kinds, in units in which the coefficients are about one."""
+    X, y = data(seed, m, kind)
+    rng, unit = np.random.default_rng((seed, 3)), np.where(units(X) > 0, units(X), 1.0)
+    return X, y, draw_bounds(rng, m, np.linalg.norm(y) / unit)
+
+
+@given(seeds, sizes, kinds, moves, st.integers(0, 2))
+@draws(150)
+def test_after_any_changes_it_is_the_minimum_within_the_bounds(seed, m, kind, changes, free):
+    """Also of free columns, which stay although a bound of zero holds them; SciPy finds each minimum from scratch."""
+    X, y, bounds = boxed(seed, m, kind)
+    tableau = tableau_of(X, y, range(min(free, m)), n_free=min(free, m), bounds=bounds)
+    always = set(tableau.chosen)
+    for number in changes:
+        chosen = list(tableau.chosen)
+        move(tableau, X, number)
+        assert_keeps_the_bounds(tableau)
+        assert len(set(tableau.chosen) - set(chosen)) <= 1
+        assert always <= set(tableau.chosen)
+        unit = units(X)[tableau.chosen]
+        value = least_squares(X[:, tableau.chosen] / unit, y, bounds[:, tableau.chosen] * unit)[1]
+        np.testing.assert_allclose(tableau.decrease, 0.5 * (y @ y) - value, rtol=TOL, atol=TOL * (y @ y))
+        gap = y - X[:, tableau.chosen] @ tableau.coef
+        np.testing.assert_allclose(0.5 * (gap @ gap), value, rtol=TOL, atol=TOL * (y @ y))
+
+
+@given(seeds, st.integers(3, 9), kinds)
+@draws(60)
+def test_gains_and_exchanges_are_exact_if_no_other_column_meets_a_bound(seed, m, kind):
+    """The column that comes stops at its bound; others may go anywhere, and held ones stay, in the model of a gain."""
+    X, y, bounds = boxed(seed, m, kind)
+    tableau = tableau_of(X, y, bounds=bounds)
+    for _ in range(m // 2):
+        tableau.add(tableau.best_addition()[0])
+    coef = dict(zip(tableau.chosen, tableau.coef.tolist(), strict=True))
+    held = [j for j in coef if coef[j] in bounds[:, j]]
+
+    def value(others, j):
+        """The minimum where j is within its bounds, others have none, and those at a bound stay there."""
+        rest = y - sum((coef[i] * X[:, i] for i in others if i in held), np.zeros(N))
+        free = [i for i in others if i not in held]
+        Z = np.column_stack([X[:, free], X[:, j]]) / units(X)[[*free, j]]
+        box = np.array([[-np.inf] * len(free) + [bounds[0, j]], [np.inf] * len(free) + [bounds[1, j]]])
+        return least_squares(Z, rest, box * units(X)[[*free, j]])[1]
+
+    here = 0.5 * (y @ y) - tableau.decrease
+    gains, atol = tableau.gains(), TOL * (y @ y)
+    for j in independent(X, tableau.chosen):
+        np.testing.assert_allclose(gains[j], here - value(tableau.chosen, j), rtol=TOL, atol=atol)
+    slot, j, fall = tableau.best_exchange()
+    if tableau.size and j in independent(X, tableau.chosen):
+        others = [i for i in tableau.chosen if i != tableau.chosen[slot]]
+        np.testing.assert_allclose(fall, here - value(others, j), rtol=1e-6, atol=1e-6 * (y @ y))
+
+
+def test_a_held_column_moves_again_once_the_bound_no_longer_stops_it():
+    """While only the first of two opposite columns is there its bound stops it; the other one pulls it back."""
+    X = np.array([[1.0, -0.9], [0.0, 1.0], [0.0, 0.0]])
+    y = X @ [0.5, -0.9] + [0.0, 0.0, 1.0]
+    tableau = tableau_of(X, y, bounds=np.array([[-1.0, -1.0], [1.0, 1.0]]))
+    tableau.add(0)
+    assert tableau.coef.tolist() == [1.0]
+    tableau.add(1)
+    order = np.argsort(tableau.chosen)
+    np.testing.assert_allclose(tableau.coef[order], [0.5, -0.9], rtol=1e-12)
+
+
+def test_a_free_column_is_held_at_zero_and_stays():
+    X, y = np.eye(3), np.array([-1.0, 2.0, 1.0])
+    tableau = tableau_of(X, y, [0], n_free=1, bounds=np.array([[0.0, 0.0, 0.0], np.full(3, np.inf)]))
+    assert tableau.chosen == [0]
+    assert tableau.coef.tolist() == [0.0]
+    tableau.add(1)
+    assert sorted(tableau.chosen) == [0, 1]
+    assert tableau.costs()[tableau.chosen.index(0)] == np.inf
 
 
 @pytest.mark.parametrize("sign", [-1, 1])

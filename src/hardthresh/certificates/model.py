@@ -207,4 +207,4 @@ def certify_model(
 
 
 def _is_bounded(structure: Structure | None) -> bool:
-    return isinstance(structure, CoordinateBudget) and (structure.bounded or structure.signs is not None)
+    return isinstance(structure, CoordinateBudget) and structure.bounds is not None

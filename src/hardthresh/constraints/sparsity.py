@@ -152,12 +152,10 @@ class Sparsity(Constraint):
         candidates = shape[0] - len(self.free)
         if self.lower is None and self.upper is None:
             return CoordinateBudget(candidates, self.k, self.free)
-        low = np.broadcast_to(-np.inf if self.lower is None else _bound_to_numpy(self.lower), shape)
-        high = np.broadcast_to(np.inf if self.upper is None else _bound_to_numpy(self.upper), shape)
-        signs = (low == 0).astype(int) - (high == 0).astype(int)
-        one_sided = ((low == 0) | np.isneginf(low)) & ((high == 0) | np.isposinf(high)) & ~((low == 0) & (high == 0))
-        bounded = not one_sided.all() or bool(signs[list(self.free)].any())
-        return CoordinateBudget(candidates, self.k, self.free, signs, bounded)
+        bounds = np.empty((2, *shape))
+        bounds[0] = -np.inf if self.lower is None else _bound_to_numpy(self.lower)
+        bounds[1] = np.inf if self.upper is None else _bound_to_numpy(self.upper)
+        return CoordinateBudget(candidates, self.k, self.free, bounds)
 
     def hard_threshold(self, v: Array, start: Support | None = None) -> Array:
         size = namespace(v).abs(v)

@@ -112,17 +112,23 @@ class CoordinateBudget(Structure):
         The number of these that may be non-zero.
     free : tuple of int
         Coordinates that are always allowed and not counted.
-    signs : array or None
-        For each coordinate +1 or -1 where only that sign is allowed, 0 where both are; None if there is no bound.
-    bounded : bool
-        Whether there are other bounds than those of signs, or bounds on free coordinates.
+    bounds : array, shape (2, d), or None
+        The lower bounds, <= 0, and the upper ones, >= 0, infinite where there is none; None without any bound.
     """
 
     candidates: int
     budget: int
     free: tuple[int, ...] = ()
-    signs: Array | None = None
-    bounded: bool = False
+    bounds: np.ndarray | None = None
+
+    @property
+    def signs(self) -> np.ndarray | None:
+        """For each coordinate +1 or -1 if it can have this sign only, else 0; None if there is no bound."""
+        if self.bounds is None:
+            return None
+        lower, upper = self.bounds
+        signs: np.ndarray = (lower == 0).astype(int) - (upper == 0).astype(int)
+        return signs
 
     def selected(self, support: Support) -> int:
         return int(support.indices.shape[0]) - len(self.free)
@@ -266,6 +272,6 @@ class Constraint(ABC):
 
 
 def coordinate_budget(constraint: Constraint, shape: tuple[int, ...]) -> CoordinateBudget | None:
-    """Return the budget of coordinates, each unbounded or of one sign, free ones unbounded; None for other sets."""
+    """Return the budget of coordinates that a set is; None for other sets."""
     structure = constraint.structure(shape) if len(shape) == 1 else None
-    return structure if isinstance(structure, CoordinateBudget) and not structure.bounded else None
+    return structure if isinstance(structure, CoordinateBudget) else None

@@ -174,7 +174,7 @@ def smallest_lipschitz(constraint: Constraint, at: Evaluation, support: Support,
     if norm(outside) <= _ROUNDING * _eps(outside) * norm(at.gradient):
         return 0.0
     budget = coordinate_budget(constraint, tuple(at.point.shape))
-    if budget is None or budget.signs is not None:
+    if budget is None or budget.bounds is not None:
         return _smallest_by_bisection(constraint, at.point, outside, full=constraint.is_full(support))
     if budget.budget == 0:
         return 0.0  # nothing outside may ever come in

@@ -95,8 +95,8 @@ _SHARED = {
     bounds : (lower, upper), or dict from column to (lower, upper), optional
         Bounds of the coefficients on the scale of the data, lower <= 0 <= upper. In the pair each is a number, an array
         of shape (n_features,) or None; in the dict, a number or None for a column by index or by name, and the columns
-        that it leaves out are unbounded. Columns of `always_include` keep theirs, too. Bounds other than 0 take a
-        search by pursuit (`hardthresh.solvers.HardThresholdingPursuit`). Not together with `positive` or `groups`.
+        that it leaves out are unbounded. Columns of `always_include` keep theirs, too. Not together with `positive` or
+        `groups`.
     categorical_features : "from_dtype", sequence of int or str, or None
         The columns of categories, by index or by name: by default those of a data frame whose type is categorical or an
         enumeration. Each is replaced by indicators of its levels, which are chosen together and count as one feature:

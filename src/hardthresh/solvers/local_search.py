@@ -77,7 +77,7 @@ def descend(choice: C, size: int, rounding: float, negligible: float) -> C:
         after = choice.copy()
         after.drop(slot)
         after.add(j)
-        grow(after, size, rounding)  # where bounds on signs have made other columns leave
+        grow(after, size, rounding)  # where other columns have met a bound of zero and left
         if not after.decrease > choice.decrease + negligible:
             return choice
         choice = after
@@ -115,7 +115,7 @@ def forward_backward(
     def reach(start: R, place: int) -> None:
         size, found = increasing[place], start.copy()
         shrink(found, size)
-        grow(found, size, rounding)  # when units are dropped, too: bounds on signs may have made others leave
+        grow(found, size, rounding)  # when units are dropped, too: others may have met a bound of zero and left
         keep(descend(found, size, rounding, negligible), place)
 
     def sweep(step: int) -> None:
@@ -185,7 +185,8 @@ def replace(choice: R, size: int, count: int, rounding: float, negligible: float
         return make
 
     def moves(choice: R) -> list[Callable[[R], R]]:
-        cheapest = choice.n_free + choice.costs()[choice.n_free :].argsort(kind="stable")[:count]
+        costs = choice.costs()
+        cheapest = [slot for slot in costs.argsort(kind="stable")[:count] if costs[slot] < np.inf]
         return [without(choice.chosen[slot]) for slot in cheapest]
 
     return _while_one_helps(choice, moves, negligible)

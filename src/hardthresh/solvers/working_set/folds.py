@@ -28,7 +28,7 @@ from .iteration import EFFORTS
 from .model import Gram, difference, tolerances_at_scale, union
 from .search import descend, forward_backward, grow
 from .state import next_checkpoint
-from .tableau import Tableau
+from .tableau import Tableau, twice_gains
 
 _FOLDS = 16
 """How many folds share their work, a limit of memory: with 4 to 64 the scores of 40 models are the same. More folds are
@@ -104,7 +104,7 @@ def least_squares_fold_paths(
     objective : LinearModel
         The squared loss on all rows. Its own ridge is not used.
     selection : CoordinateBudget
-        Which columns are free, and their signs; its budget is not used.
+        Which columns are free, and their bounds; its budget is not used.
     training : sequence of array of int
         The training rows of each fold.
     budgets : sequence of int
@@ -236,11 +236,10 @@ class _Fold:
     diagonal: np.ndarray = field(default_factory=lambda: np.empty(0))
     fits: list[_Fit] = field(default_factory=list)
 
-    def screen(self, slope: np.ndarray, fit: _Fit, signs: np.ndarray | None) -> None:
+    def screen(self, slope: np.ndarray, fit: _Fit, bounds: np.ndarray | None) -> None:
         """Add the columns to the working set whose scores at a fit are above its threshold; see `model.screen`."""
-        if signs is not None:
-            slope = np.where(slope * signs < 0, 0.0, slope)
-        score = slope * (slope / (2.0 * (self.variance + fit.ridge * self.penalty)))  # no overflow
+        curvature = self.variance + fit.ridge * self.penalty
+        score = 0.5 * twice_gains(slope, curvature, bounds)
         new = np.flatnonzero((score > fit.threshold) & self.outside)
         most = max(_LEAST_CAP, fit.columns.size)
         if new.size > most:
@@ -322,7 +321,7 @@ class _Folds:
     ) -> None:
         self._design, self._row_weights, self._intercept = objective.design, objective.weights, intercept
         self._y = objective.y if objective.offset is None else objective.y - objective.offset
-        self._signs, self._tol, self._training = selection.signs, tol, training
+        self._bounds, self._tol, self._training = selection.bounds, tol, training
         n, d = objective.design.shape
         self._n_columns = d - intercept
         self._free = np.array([j for j in selection.free if not (intercept and j == d - 1)], dtype=np.int64)
@@ -416,9 +415,9 @@ class _Folds:
         columns, matrix = fold.working_set, fold.gram.matrix
         np.fill_diagonal(matrix, fold.diagonal + ridge * fold.penalty[fold.gram.columns])
         free = np.searchsorted(columns, self._free).tolist()
-        signs = None if self._signs is None else self._signs[columns]
+        bounds = None if self._bounds is None else self._bounds[:, columns]
         return Tableau(
-            matrix, fold.slope[columns], free, n_free=len(free), gram_rows=fold.gram.rows(columns), signs=signs
+            matrix, fold.slope[columns], free, n_free=len(free), gram_rows=fold.gram.rows(columns), bounds=bounds
         )
 
     def _tolerances(self, fold: _Fold, tableau: Tableau) -> tuple[float, float]:
@@ -484,7 +483,7 @@ class _Folds:
         for start in range(0, len(fits), size):
             some = fits[start : start + size]
             for (number, fit), slope in zip(some, self._slopes(some), strict=True):
-                self._folds[number].screen(slope, fit, self._signs)
+                self._folds[number].screen(slope, fit, self._bounds)
 
     def _slopes(self, fits: list[tuple[int, _Fit]]) -> np.ndarray:
         """Return the negative gradients at some fits of folds, shape (n_fits, d): one product with the data for all."""

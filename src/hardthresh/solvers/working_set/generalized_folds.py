@@ -54,7 +54,7 @@ def generalized_fold_paths(
     objective : LinearModel
         The loss on all rows. Its own ridge is not used.
     selection : CoordinateBudget
-        Which columns are free, and their signs; its budget is not used. Free columns have no ridge.
+        Which columns are free, and their bounds; its budget is not used. Free columns have no ridge.
     training : sequence of array of int
         The training rows of each fold.
     budgets : sequence of int
@@ -89,7 +89,7 @@ def generalized_fold_paths(
        ridges come from `least_squares_fold_paths`: what one step of Fisher scoring from the null model would choose.
        Without an offset and free columns that is least squares of y, for which the folds share their work.
     3. The loss is minimised by Newton steps on each of these supports, once where several budgets or ridges share
-       support and ridge. A column whose coefficient would have a sign that is not allowed leaves its support.
+       support and ridge, within the bounds of the coefficients.
 
     Heuristic. With ridges > 0 each refit has a minimum, unless free columns alone separate the targets; without a ridge
     a refit that does not converge within its limit of steps ends with the lowest point it has seen.
@@ -117,7 +117,8 @@ def generalized_fold_paths(
     nulls = [fold.null_model() for fold in folds]
     own = alphas / np.array([[fold.weights @ null.curvature] for fold, null in zip(folds, nulls, strict=True)])
     search = partial(least_squares_fold_paths, intercept=intercept, standardize=standardize, tol=tol)
-    if intercept and all(fold.is_affine(null) for fold, null in zip(folds, nulls, strict=True)):
+    signs_only = selection.bounds is None or not np.any(np.isfinite(selection.bounds) & (selection.bounds != 0.0))
+    if intercept and signs_only and all(fold.is_affine(null) for fold, null in zip(folds, nulls, strict=True)):
         found = search(_of_targets(objective), selection, training, budgets, own)
     else:
         models = (fold.on_all_rows(null) for fold, null in zip(folds, nulls, strict=True))
@@ -203,10 +204,10 @@ class _Fold:
     @without_overflow_warnings
     def null_model(self) -> _Null:
         """Return the null model."""
-        loss, model = self.objective.loss, self.few_columns(self.free).model
-        every = np.ones((1, model.penalties.size), dtype=bool)
-        (coef,), (converged,) = model.refits(every, np.zeros(1), np.array([-1]))
-        prediction = coef @ model.columns
+        loss, few = self.objective.loss, self.few_columns(self.free)
+        every = np.ones((1, few.model.penalties.size), dtype=bool)
+        (coef,), (converged,) = few.refits(every, np.zeros(1), np.array([-1]))
+        prediction = coef @ few.model.columns
         u = prediction if self.offset is None else prediction + self.offset
         curvature = loss.curvature(loss.mean(u), u)  # at the expected target
         curvature = np.maximum(curvature, _LEAST_CURVATURE * (curvature.max() or 1.0))  # 0 where a hinge is flat
@@ -301,10 +302,13 @@ class _Fold:
             start[np.append(free, columns.size) if self.intercept else free] = null
         elif self.intercept:
             start[-1] = self.level()
-        signs = None if self.selection.signs is None else self.selection.signs[columns]
+        bounds = None
+        if self.selection.bounds is not None:
+            bounds = np.stack([np.full(size, -np.inf), np.full(size, np.inf)])  # also of the intercept
+            bounds[:, : columns.size] = self.selection.bounds[:, columns] * scale
         mean_loss = self.objective.loss.prepare(self.y, self.weights)
         model = ColumnsToRefit(rows, mean_loss, self.offset, penalties, start)
-        return _Columns(columns, mean, scale, signs, self.intercept, model)
+        return _Columns(columns, mean, scale, bounds, self.intercept, model)
 
     def level(self) -> float:
         """Return an intercept to start from."""
@@ -334,8 +338,8 @@ class _Columns:
         Which columns of the data.
     mean, scale : array, shape (n_columns,)
         What is subtracted from each, and what it is divided by.
-    signs : array, shape (n_columns,), or None
-        The signs that are required.
+    bounds : array, shape (2, n_columns), or None
+        The bounds of the coefficients of these columns, and of that of ones.
     intercept : bool
         Whether there is one.
     model : ColumnsToRefit
@@ -345,9 +349,18 @@ class _Columns:
     columns: np.ndarray
     mean: np.ndarray
     scale: np.ndarray
-    signs: np.ndarray | None
+    bounds: np.ndarray | None
     intercept: bool
     model: ColumnsToRefit
+
+    def refits(self, chosen: np.ndarray, ridges: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the minimisers on several supports within the bounds, as `ColumnsToRefit.refits` does without."""
+        coefs, converged = self.model.refits(chosen, ridges, starts)
+        if self.bounds is not None:
+            beyond = (coefs < self.bounds[0]) | (coefs > self.bounds[1])
+            again = np.flatnonzero(beyond.any(axis=1) | ~converged)
+            coefs[again], converged[again] = self.model.refits_within(self.bounds, chosen[again], ridges[again])
+        return coefs, converged
 
     def path(self, chosen: np.ndarray, budgets: list[int], ridges: np.ndarray) -> FoldPath:
         """Return the fits on the supports of budgets and ridges."""
@@ -356,15 +369,7 @@ class _Columns:
             chosen = np.concatenate([chosen, np.ones((n_budgets, n_ridges, 1), dtype=bool)], axis=2)
         refit_of, refits, starts = _different(chosen, ridges)
         wanted, ridge_of = chosen.reshape(n_budgets * n_ridges, -1)[refits], ridges[refits % n_ridges]
-        coefs, converged = self.model.refits(wanted, ridge_of, starts)
-        while self.signs is not None:
-            wrong = coefs[:, :n_columns] * self.signs < 0
-            again = np.flatnonzero(wrong.any(axis=1))
-            if again.size == 0:
-                break
-            wanted[again, :n_columns] &= ~wrong[again]
-            none = np.full(again.size, -1)
-            coefs[again], converged[again] = self.model.refits(wanted[again], ridge_of[again], none)
+        coefs, converged = self.refits(wanted, ridge_of, starts)
         unconverged = [
             f"the fit of budget {budgets[refit // n_ridges]} with ridge {ridges[refit % n_ridges]:g} has not converged"
             for refit in refits[~converged].tolist()

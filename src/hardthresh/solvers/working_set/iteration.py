@@ -307,7 +307,7 @@ class Iteration:
             whole = by_refits and self.takes_all_columns(self.budgets[run], by_refits)
             if state.checkpoint is not None:
                 runs_at.setdefault((id(state.at), by_refits, whole, None), []).append(run)
-            elif self.needs_search(state):
+            elif self.needs_search(state, self.constraints[run]):
                 runs_at[id(state.at), by_refits, whole, run] = [run]
         groups = []
         for (_, by_refits, whole, _), runs in runs_at.items():
@@ -344,12 +344,12 @@ class Iteration:
         """Return whether refits of as many columns as a run may have are cheap."""
         return self.n_examples * (budget + len(self.selection.free)) ** 2 <= _CHEAP_REFIT
 
-    def needs_search(self, state: WorkingState) -> bool:
+    def needs_search(self, state: WorkingState, constraint: Constraint) -> bool:
         """Return whether a run that has reached its budget must search once more (step 4)."""
         threshold = recheck_threshold(self.objective, state, self.effort.recheck_ratio, self.tol)
         if threshold is None:
             return True
-        if not is_minimal(state, tolerances(state, self.tol)[1]):  # rounding has kept it from the minimum
+        if not is_minimal(constraint, state, tolerances(state, self.tol)[1]):  # rounding has kept it from the minimum
             return True
         inside = union(state.working_set, to_numpy(state.support.indices))
         if inside.size == state.at.point.shape[0]:
@@ -573,7 +573,10 @@ class Iteration:
         """Return a lower point on the support, where losses were so saturated that refits did not find the minimum."""
         state, constraint = group.state, self.constraints[run]
         negligible = tolerances(state, self.tol)[1]
-        if is_minimal(state, negligible) or self.objective.recession(state.at, state.support.indices) is not None:
+        if (
+            is_minimal(constraint, state, negligible)
+            or self.objective.recession(state.at, state.support.indices) is not None
+        ):
             return None
         return refined_on_support(self.objective, constraint, state, self.gram, group.working_set, negligible)
 
@@ -636,7 +639,7 @@ class Iteration:
     def can_refit(self) -> bool:
         """Whether a search by refits can have this objective and these sets."""
         objective = self.objective
-        return isinstance(objective, LinearModel) and not objective.traits.quadratic and self.selection.signs is None
+        return isinstance(objective, LinearModel) and not objective.traits.quadratic and self.selection.bounds is None
 
     @property
     def n_examples(self) -> int:
@@ -722,7 +725,7 @@ class Iteration:
 
     def screen(self, gradient: Array, curvature: Array, inside: np.ndarray, threshold: float, most: int) -> np.ndarray:
         """Return the columns outside a working set whose scores are above a threshold; see `model.screen`."""
-        return screen(gradient, curvature, inside, self.selection.signs, threshold, most)
+        return screen(gradient, curvature, inside, self.selection.bounds, threshold, most)
 
     def screened_nearby(self, at: Evaluation, chosen: np.ndarray, inside: np.ndarray) -> np.ndarray:
         """Return a working set with the columns outside that have nearly the score of the least useful chosen one.
@@ -746,9 +749,10 @@ class Iteration:
             self.gram = self.gram.including(self.objective, groups[0].state.at, columns)
 
 
-def is_minimal(state: WorkingState, negligible: float) -> bool:
+def is_minimal(constraint: Constraint, state: WorkingState, negligible: float) -> bool:
     """Return whether no coefficient of the support alone lowers f by more than a negligible amount."""
-    xp, support = namespace(state.curvature), state.support.indices
+    xp = namespace(state.curvature)
+    support = constraint.free_part(state.at.point, state.at.gradient, state.support).indices
     slope, curvature = gather(state.at.gradient, support), gather(state.curvature, support)
     return not bool(xp.any(0.5 * slope * slope > negligible * curvature))
 

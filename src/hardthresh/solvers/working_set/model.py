@@ -66,22 +66,25 @@ def union(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def screen(
-    gradient: Array, curvature: Array, inside: np.ndarray, signs: np.ndarray | None, threshold: float, most: int
+    gradient: Array, curvature: Array, inside: np.ndarray, bounds: np.ndarray | None, threshold: float, most: int
 ) -> np.ndarray:
     """Return the columns outside a working set whose score is above a threshold: those with the best scores, if many.
 
     The score of column j is :math:`g_j^2 / 2H_{jj}`, for the gradient g and the diagonal `curvature` of the Hessian H:
-    the decrease of the quadratic model when column j alone is added. It is zero if the coefficient may not have the
-    sign that the gradient asks for. With several right-hand sides the gradient has shape (d, r), and the score is the
+    the decrease of the quadratic model when column j alone is added, up to its bound if it meets one. With several
+    right-hand sides the gradient has shape (d, r), and the score is the
     sum over these.
     """
     xp = namespace(gradient)
     divisor = xp.where(curvature > 0, curvature, inf)
     score = 0.5 * gradient * (gradient / (divisor if gradient.ndim == 1 else divisor[:, None]))  # no overflow
     score = score if gradient.ndim == 1 else xp.sum(score, axis=1)
-    if signs is not None:
-        wanted = move(signs, gradient)
-        score = xp.where((wanted == 0) | ((gradient < 0) == (wanted > 0)), score, 0.0)
+    if bounds is not None:
+        lower, upper = (xp.astype(move(bound, gradient), gradient.dtype) for bound in bounds)
+        step = -gradient / divisor
+        inside_it = xp.minimum(xp.maximum(step, lower), upper)
+        part = -inside_it * (gradient + 0.5 * xp.where(curvature > 0, curvature, 0.0) * inside_it)
+        score = xp.where(inside_it == step, score, part)
     new = difference(to_numpy(where_true(score > threshold)), inside)
     return new if new.size <= most else new[top_k(to_numpy(score)[new], most)]
 
@@ -194,8 +197,8 @@ class LocalModel:
         free = np.asarray(selection.free, dtype=np.int64)
         chosen = columns.searchsorted(np.concatenate([free, difference(to_numpy(state.support.indices), free)]))
         slope = -double(gather(at.gradient, indices))
-        signs = None if selection.signs is None else selection.signs[columns]
-        tableau = Tableau(matrix, slope, chosen.tolist(), w[chosen], n_free=free.size, gram_rows=rows, signs=signs)
+        bounds = None if selection.bounds is None else selection.bounds[:, columns]
+        tableau = Tableau(matrix, slope, chosen.tolist(), w[chosen], n_free=free.size, gram_rows=rows, bounds=bounds)
         return cls(columns, gram, tableau, *tolerances(state, tol))
 
     def grown(self, budget: int) -> Tableau:
@@ -226,7 +229,7 @@ class LocalModel:
 
     def partial_points(self, fit: Fit, parts: int, like: Array) -> list[Array]:
         """Return the minimisers without each of some parts of the chosen columns, of which no two are neighbours."""
-        free, rest = fit.chosen[: fit.n_free], np.sort(fit.chosen[fit.n_free :])
+        free, rest = fit.chosen[is_free := self.tableau.are_free(fit.chosen)], np.sort(fit.chosen[~is_free])
         part = np.arange(rest.size) % parts
         kept = (np.concatenate([free, rest[part != left_out]]) for left_out in range(min(parts, rest.size)))
         return [self._full(*self.tableau.minimiser(chosen), like) for chosen in kept]
@@ -279,7 +282,7 @@ class LocalModel:
         at_model_minimum = constraint.project(self.point(fit, state.at.point))
         support = at_model_minimum.support
         at_state = Projection(support.restrict(state.at.point), support)
-        newton = refit_to_the_end if self.tableau.signs is None else partial(refine, cg_iterations=0)
+        newton = refit_to_the_end if self.tableau.bounds is None else partial(refine, cg_iterations=0)
         for start in (at_model_minimum, at_state):
             fitted = newton(
                 objective, constraint, start, rounds=_REFIT_ROUNDS, tol=REFIT_TOL * self.negligible, below=below

@@ -16,7 +16,7 @@ from hardthresh.solvers.local_search import ROUNDS
 
 from .tableau import Tableau
 
-_SIZE, _N_FREE, _DECREASE, _LOWEST_SCORE, _LOWEST_COST = range(5)
+_SIZE, _N_FREE, _DECREASE, _LOWEST_SCORE, _LOWEST_COST, _, _FACTS = range(7)
 """The places of numbers in an answer of the kernel."""
 _MOST_MOVED = 64
 """Limit of the columns that an add-drop move adds and drops, so that the time grows less than with the square of k: a
@@ -30,7 +30,7 @@ class Fit:
     Attributes
     ----------
     chosen : array, shape (s,)
-        The chosen columns, free ones first.
+        The chosen columns.
     coef : array, shape (s,) or (s, r)
         Their coefficients.
     n_free : int
@@ -119,7 +119,7 @@ def forward_backward(
     most = max(increasing[-1], *(size + max(few, default=0) for size, few in counts.items()), 0)
     chosen = np.empty((len(increasing), width), np.int64)
     coef = np.empty((len(increasing), *tableau.slope.shape[1:], width))  # one row for each right-hand side
-    facts = np.empty((len(increasing), 5))
+    facts = np.empty((len(increasing), _FACTS))
     compiled.forward_backward(
         tableau.arrays, *tableau.numbers, np.array(increasing, dtype=np.int64), most, moves, replaced,
         ROUNDS, rounding, negligible, chosen, coef, facts,

@@ -113,8 +113,8 @@ class WorkingSet(Solver):
     Raises
     ------
     CapabilityError
-        By `check`, for a constraint that is neither "at most k coordinates, each unbounded or of one sign, and free
-        ones without bounds" nor "at most k rows": then `HardThresholdingPursuit` is the solver.
+        By `check`, for a constraint that is neither "at most k coordinates", with or without bounds, nor "at most k
+        rows": then `HardThresholdingPursuit` is the solver.
 
     Notes
     -----
@@ -315,9 +315,9 @@ def _same_but_for_budget(a: CoordinateBudget | RowBudget, b: CoordinateBudget | 
     """Return whether two selections are equal, or differ in their budgets only."""
     if isinstance(a, RowBudget) or isinstance(b, RowBudget):
         return type(a) is type(b) and a.free == b.free
-    if a.signs is None or b.signs is None:
-        return a.free == b.free and a.signs is None and b.signs is None
-    return a.free == b.free and bool(np.array_equal(a.signs, b.signs))
+    if a.bounds is None or b.bounds is None:
+        return a.free == b.free and a.bounds is None and b.bounds is None
+    return a.free == b.free and bool(np.array_equal(a.bounds, b.bounds))
 
 
 def _selection(objective: Objective, constraint: Constraint) -> CoordinateBudget | RowBudget:
@@ -328,7 +328,6 @@ def _selection(objective: Objective, constraint: Constraint) -> CoordinateBudget
     selection = coordinate_budget(constraint, tuple(objective.shape))
     if selection is None:
         raise CapabilityError(
-            "WorkingSet chooses single coordinates, unbounded or of one sign, and leaves free coordinates unbounded, "
-            f"which is not what {constraint} does; use HardThresholdingPursuit()"
+            f"WorkingSet chooses single coordinates, which is not what {constraint} does; use HardThresholdingPursuit()"
         )
     return selection

@@ -37,6 +37,13 @@ class Tableau:
     After i is dropped, column j has the slope :math:`g_j + b_i U_{ij} / A_{ii}` and the unexplained part
     :math:`h_j + U_{ij}^2 / A_{ii}`: an exchange lowers q by the gain of j with these, less the cost of i.
 
+    Where coefficients have bounds, those that meet one stay there: S are the chosen columns that move, and the others
+    are held, at a level :math:`v_i`. A column that meets a bound of zero is no longer chosen, unless it is free. In
+    everything above b are then the coefficients that move, and c has lost what the held ones explain. Column i, once
+    dropped from its level, raises q by :math:`g_i v_i + h_i v_i^2 / 2`, and leaves column j the slope
+    :math:`g_j + v_i (G_{ij} - G_{iS} U_j)`. The gain of a column that meets a bound on its way is that up to there;
+    what it gains when the others meet bounds, too, is only known once it has been added.
+
     With r right-hand sides, c and b are matrices of r columns, q is the sum over these, and a column is chosen for all
     of them: squares of b and g are sums over the sides, and nothing else changes.
 
@@ -52,14 +59,14 @@ class Tableau:
     chosen : sequence of int
         S, the ones that may not leave first.
     coef : array, shape (s,) or (s, r), optional
-        Coefficients of the chosen columns, of the right signs; default zero. Everything is computed as a change from
+        Coefficients of the chosen columns, within the bounds; default zero. Everything is computed as a change from
         them, so that large coefficients cause no rounding.
     n_free : int
         How many of the first chosen columns may never leave.
     gram_rows : array of int, shape (m,), optional
         The row of `gram` for each column of the tableau, so that G is a block of the matrix; default all.
-    signs : array of shape (m,), optional
-        +1 or -1 for the columns whose coefficient may have this sign only, 0 for the others; for one right-hand side.
+    bounds : array, shape (2, m), optional
+        The lower bounds, <= 0, and the upper ones, >= 0, of the coefficients; for one right-hand side.
 
     Attributes
     ----------
@@ -96,11 +103,11 @@ class Tableau:
         *,
         n_free: int = 0,
         gram_rows: np.ndarray | None = None,
-        signs: np.ndarray | None = None,
+        bounds: np.ndarray | None = None,
     ) -> None:
         start_columns = np.asarray(chosen, dtype=np.int64)
         self._gram, self.n_free = np.ascontiguousarray(gram, dtype=np.float64), n_free
-        self.signs = None if signs is None else np.ascontiguousarray(signs, dtype=np.float64)
+        self.bounds = None if bounds is None else np.ascontiguousarray(bounds, dtype=np.float64)
         rows = np.arange(gram.shape[0]) if gram_rows is None else gram_rows
         self._gram_rows = np.ascontiguousarray(rows, dtype=np.int64)
         is_whole = rows.size == gram.shape[0] and bool(np.all(rows == np.arange(rows.size)))
@@ -111,27 +118,37 @@ class Tableau:
         self._sides = 1 if slope.ndim == 1 else slope.shape[1]
         start = np.zeros((start_columns.size, *slope.shape[1:])) if coef is None else coef
         self._start_coef = self._all_coefficients(start_columns, start.T)
+        self._is_free = np.zeros(rows.size, np.int64)
+        self._is_free[start_columns[:n_free]] = 1
         self._kept_out: list[int] = []
+        self._hold_none()
         self._compute(start_columns)
-        if signs is not None:
-            self._restore_signs(self._start_coef)
+        if bounds is not None:
+            self._settle(self._start_coef)
+
+    def _hold_none(self) -> None:
+        self._held, self._n_held, self._level = np.zeros(0, np.int64), 0, np.zeros(self._norms.size)
 
     def _compute(self, wanted: np.ndarray) -> None:
-        """Compute everything from the Gram matrix for some columns, without combinations of earlier ones."""
-        compiled = kernel()
+        """Compute everything from the Gram matrix for some columns besides the held ones.
+
+        Combinations of earlier columns are left out.
+        """
+        compiled, held = kernel(), self._held[: self._n_held]
         if compiled is not None:
-            m, self.slots = self._norms.size, wanted.size
+            m, self.slots = self._norms.size, wanted.size + held.size
+            self._held = np.concatenate([held, np.zeros(wanted.size, np.int64)])
             self._table = np.empty((self._sides + self.slots, self.slots + m))
             self._chosen = np.empty(self.slots, np.int64)
             self._unexplained, self._excluded = np.empty(m), np.empty(m)
-            self.take(compiled.compute(self.arrays, self.n_free, wanted))
+            self.take(compiled.compute(self.arrays, held.size, self.n_free, wanted))
             self._excluded[self._kept_out] = np.inf
             return
         block = self._gram_rows[wanted]
         scale = np.sqrt(self._norms[wanted])
         kept, factor = independent_columns(self._gram[np.ix_(block, block)], scale)
         scale, chosen = scale[kept], wanted[kept]
-        self._chosen, self.size, self.n_free = chosen, chosen.size, int(np.count_nonzero(kept < self.n_free))
+        self._chosen, self._moving, self.n_free = chosen, chosen.size, int(self._is_free[[*chosen, *held]].sum())
         slope, rise = self._start_on(chosen)
         m, s = self._norms.size, chosen.size
         rows = self._rows(chosen)
@@ -139,26 +156,30 @@ class Tableau:
         pull = slope[..., chosen]
         change = (dpotrs(factor, (pull / scale).T, lower=1)[0].T / scale).reshape(pull.shape) if s else pull
         inverse = dpotri(factor, lower=1)[0] if s else factor
-        self.slots, q = s, self._sides
-        self._table = np.zeros((q + s, s + m))  # -b and g of each side, then A and U of each chosen column
-        self._table[:q, :s], self._table[:q, s:] = -(self._start_coef[..., chosen] + change), slope - change @ rows
-        self._table[q:, :s] = (np.tril(inverse) + np.tril(inverse, -1).T) / np.outer(scale, scale)
+        self.slots, q = s + held.size, self._sides
+        self._held = np.concatenate([held, np.zeros(s, np.int64)])
+        self._table = np.zeros(
+            (q + self.slots, self.slots + m)
+        )  # -b and g of each side, then A and U of each column of S
+        moving, slopes = self._table[: q + s, :s], self._table[: q + s, self.slots :]
+        moving[:q], slopes[:q] = -(self._start_coef[..., chosen] + change), slope - change @ rows
+        moving[q:] = (np.tril(inverse) + np.tril(inverse, -1).T) / np.outer(scale, scale)
         if s:
-            self._table[q:, s:] = dtrtrs(factor, half, lower=1, trans=1)[0] / scale[:, None]
+            slopes[q:] = dtrtrs(factor, half, lower=1, trans=1)[0] / scale[:, None]
         self._unexplained = self._norms - np.sum(half * half, axis=0)
         self._excluded = np.zeros(m)  # infinite for the chosen columns, so that adding them gains nothing
-        self._excluded[[*chosen, *self._kept_out]] = np.inf
+        self._excluded[[*chosen, *held, *self._kept_out]] = np.inf
         self.decrease = 0.5 * float(change.ravel() @ pull.ravel()) - rise
 
     def _start_on(self, chosen: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return the slope at the start once columns that are not chosen are set to zero, and by how much q rises."""
-        zeroed = self._start_coef.copy()
-        zeroed[..., chosen] = 0.0
-        removed = np.flatnonzero(zeroed.reshape(self._sides, -1).any(axis=0))
+        """Return the slope at the start once all other columns are at their levels, and by how much q rises."""
+        change = self._start_coef - self._level
+        change[..., chosen] = 0.0
+        removed = np.flatnonzero(change.reshape(self._sides, -1).any(axis=0))
         if removed.size == 0:
             return self._start_slope, 0.0
-        pull = zeroed[..., removed] @ self._rows(removed)
-        rise = zeroed[..., removed].ravel() @ (self._start_slope + 0.5 * pull)[..., removed].ravel()
+        pull = change[..., removed] @ self._rows(removed)
+        rise = change[..., removed].ravel() @ (self._start_slope + 0.5 * pull)[..., removed].ravel()
         return self._start_slope + pull, float(rise)
 
     def _all_coefficients(self, chosen: np.ndarray, coef: np.ndarray) -> np.ndarray:
@@ -171,7 +192,7 @@ class Tableau:
         """Return an independent tableau that shares the Gram matrix."""
         twin = object.__new__(type(self))
         vars(twin).update(vars(self))
-        for name in ("_table", "_unexplained", "_excluded", "_chosen"):
+        for name in ("_table", "_unexplained", "_excluded", "_chosen", "_held", "_level"):
             setattr(twin, name, getattr(self, name).copy())
         return twin
 
@@ -183,13 +204,15 @@ class Tableau:
         """
         columns = np.union1d(chosen, np.flatnonzero(self._start_coef.reshape(self._sides, -1).any(axis=0)))
         part = object.__new__(type(self))
-        vars(part).update(vars(self), _kept_out=[], signs=None if self.signs is None else self.signs[columns])
-        for name in ("_gram_rows", "_norms", "_dependent", "_start_slope", "_start_coef"):
-            setattr(part, name, np.ascontiguousarray(getattr(self, name)[..., columns]))
+        vars(part).update(vars(self), _kept_out=[])
+        for name in ("_gram_rows", "_norms", "_dependent", "_start_slope", "_start_coef", "bounds", "_is_free"):
+            whole = getattr(self, name)
+            setattr(part, name, None if whole is None else np.ascontiguousarray(whole[..., columns]))
         part._kernel_rows = part._gram_rows
+        part._hold_none()
         part._compute(columns.searchsorted(chosen))
-        if part.signs is not None:
-            part._restore_signs(part._start_coef)
+        if part.bounds is not None:
+            part._settle(part._start_coef)
         return columns[part.chosen], part.coef
 
     @property
@@ -197,29 +220,41 @@ class Tableau:
         """The arrays that the compiled kernel reads and, from the table on, changes."""
         return (
             self._gram, self._kernel_rows, self._norms, self._dependent, self._start_slope, self._start_coef,
-            self.signs, self._table, self._unexplained, self._excluded, self._chosen,
+            self.bounds, self._is_free, self._table, self._unexplained, self._excluded, self._chosen, self._held,
+            self._level,
         )  # fmt: skip
 
     @property
-    def numbers(self) -> tuple[int, int, float]:
-        """What is no array: how many columns are chosen, how many of them are free, and the decrease."""
-        return self.size, self.n_free, self.decrease
+    def numbers(self) -> tuple[int, int, int, float]:
+        """What is no array: how many columns move, are held, and are free, and the decrease."""
+        return self._moving, self._n_held, self.n_free, self.decrease
 
-    def take(self, numbers: tuple[int, int, float]) -> None:
+    def take(self, numbers: tuple[int, int, int, float]) -> None:
         """Take the numbers from the compiled kernel, which has changed the arrays."""
-        self.size, self.n_free, self.decrease = numbers
+        self._moving, self._n_held, self.n_free, self.decrease = numbers
+
+    @property
+    def size(self) -> int:
+        """How many columns are chosen, free ones and held ones included."""
+        size: int = self._moving + self._n_held
+        return size
 
     @property
     def chosen(self) -> list[int]:
         """The chosen columns, by their slots."""
-        chosen: list[int] = self._chosen[: self.size].tolist()
-        return chosen
+        return [*self._chosen[: self._moving].tolist(), *self._held[: self._n_held].tolist()]
 
     @property
     def coef(self) -> np.ndarray:
         """The coefficients of the chosen columns, in their order, shape (s,) or (s, r)."""
-        coef: np.ndarray = -(self._table[0, : self.size] if self._is_single else self._coefs.T)
-        return coef
+        if not self._is_single:
+            return -self._coefs.T
+        return np.concatenate([-self._table[0, : self._moving], self._level[self._held[: self._n_held]]])
+
+    def are_free(self, columns: np.ndarray | list[int]) -> np.ndarray:
+        """Return whether each of some columns may never leave."""
+        free: np.ndarray = self._is_free[columns] != 0
+        return free
 
     @property
     def slope(self) -> np.ndarray:
@@ -233,8 +268,8 @@ class Tableau:
 
     @property
     def _coefs(self) -> np.ndarray:
-        """The negative coefficients of the chosen columns, shape (r, s)."""
-        return self._table[: self._sides, : self.size]
+        """The negative coefficients of the columns that move, shape (r, s)."""
+        return self._table[: self._sides, : self._moving]
 
     @property
     def _slopes(self) -> np.ndarray:
@@ -251,12 +286,16 @@ class Tableau:
         diagonal, cancelled = self._inverse_diagonal()
         costs: np.ndarray = (0.5 * self._coefs * (self._coefs / diagonal)).sum(axis=0)
         costs[cancelled] = np.inf
-        costs[: self.n_free] = np.inf
+        if self._n_held:
+            held = self._held[: self._n_held]
+            level = self._level[held]
+            costs = np.concatenate([costs, level * (self.slope[held] + 0.5 * level * self._unexplained[held])])
+        costs[self.are_free(self.chosen)] = np.inf
         return costs
 
     def _inverse_diagonal(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the diagonal of A, and where rounding has cancelled it (1 there): these columns cannot be dropped."""
-        size = self.size
+        size = self._moving
         diagonal = self._table[self._sides : self._sides + size, :size].diagonal()
         cancelled = ~(diagonal > 0)
         return np.where(cancelled, 1.0, diagonal), cancelled
@@ -266,28 +305,32 @@ class Tableau:
 
         The score of column i, once dropped, is :math:`g_i^2 / 2G_{ii}`: its cost divided by :math:`A_{ii} G_{ii}`, the
         inverse of the share that the other chosen columns leave unexplained. It is comparable with the scores of
-        columns outside the tableau, for which this share is not known.
+        columns outside the tableau, for which this share is not known. That of a held column ends at its bound.
         """
-        size, free = self.size, self.n_free
-        if size == free:
+        if self.size == self.n_free:
             return 0.0
-        inverse_share = self._inverse_diagonal()[0][free:] * self._norms[self._chosen[free:size]]
-        return float((self.costs()[free:] / inverse_share).min())
+        held = self._held[: self._n_held]
+        scores = self.costs()
+        scores[: self._moving] /= self._inverse_diagonal()[0] * self._norms[self._chosen[: self._moving]]
+        slope = self._slopes[:, held] + self._level[held] * self._unexplained[held]
+        scores[self._moving :] = 0.5 * self._twice_gains(slope, self._norms[held], held).sum(axis=0)
+        return float(scores[~self.are_free(self.chosen)].min())
 
     def highest_score(self) -> float:
-        """Return the highest score, :math:`g_j^2 / 2G_{jj}`, of the columns that are not chosen."""
+        """Return the highest score, :math:`g_j^2 / 2G_{jj}` or less at a bound, of the columns that are not chosen."""
         if self._norms.size == 0:
             return 0.0
-        slopes = self._allowed(self._slopes)
-        scores = (0.5 * slopes * (slopes / np.where(self._norms > 0, self._norms, np.inf))).sum(axis=0)
-        return float(scores.max())
+        rest = np.where(self._norms > 0, self._norms, np.inf) + self._excluded
+        return float(0.5 * self._twice_gains(self._slopes, rest).sum(axis=0).max())
 
     def gains(self) -> np.ndarray:
         """Return by how much q falls when each column is added; 0 for chosen columns and combinations of them."""
-        slopes = self._allowed(self._slopes)
         usable = np.where(self._unexplained > self._dependent, self._unexplained, np.inf) + self._excluded
-        gains: np.ndarray = (0.5 * slopes * (slopes / usable)).sum(axis=0)
+        gains: np.ndarray = 0.5 * self._twice_gains(self._slopes, usable).sum(axis=0)
         return gains
+
+    def _twice_gains(self, slope: np.ndarray, rest: np.ndarray, some: np.ndarray | slice = slice(None)) -> np.ndarray:
+        return twice_gains(slope, rest, None if self.bounds is None else self.bounds[:, some])
 
     def best_addition(self) -> tuple[int, float]:
         """Return the column whose addition lowers q most, and by how much; a gain of 0 if none can be added.
@@ -311,8 +354,8 @@ class Tableau:
         """Return the best exchanges of `count` chosen columns, largest decrease first; see `best_exchange`."""
         gain, loss = self._exchange_gains()
         falls = gain.max(axis=1) - loss
-        best = np.argsort(-falls, kind="stable")[:count]
-        return [(self.n_free + int(i), _first_best(gain[i]), 0.5 * float(falls[i])) for i in best]
+        best = [i for i in np.argsort(-falls, kind="stable").tolist() if loss[i] < np.inf][:count]
+        return [(i, _first_best(gain[i]), 0.5 * float(falls[i])) for i in best]
 
     def best_exchange(self) -> tuple[int, int, float]:
         """Return the slot of a chosen column, the column to replace it, and by how much q falls (< 0 if it rises).
@@ -324,50 +367,51 @@ class Tableau:
         gain, loss = self._exchange_gains()
         fall = gain.max(axis=1) - loss
         i = int(fall.argmax())
-        return self.n_free + i, _first_best(gain[i]), 0.5 * float(fall[i])
+        return i, _first_best(gain[i]), 0.5 * float(fall[i])
 
     def _exchange_gains(self) -> tuple[np.ndarray, np.ndarray]:
         """Return twice the gain of each column (axis 1) once a chosen one (axis 0) is dropped, and twice its cost."""
-        size, free = self.size, self.n_free
-        diagonal, cancelled = self._inverse_diagonal()
-        scale = 1.0 / np.sqrt(diagonal[free:])
-        shifts = -self._coefs[:, free:] * scale
-        scaled = (
-            self._table[self._sides + free : self._sides + size, self.slots :] * scale[:, None]
-        )  # U_ij / sqrt(A_ii)
-        slopes = [
-            self._allowed(scaled * shift[:, None] + slope) for shift, slope in zip(shifts, self._slopes, strict=True)
-        ]
+        size, diagonal = self._moving, self._inverse_diagonal()[0]
+        scale = 1.0 / np.sqrt(diagonal)
+        shifts = -self._coefs * scale
+        scaled = self._table[self._sides : self._sides + size, self.slots :] * scale[:, None]  # U_ij / sqrt(A_ii)
+        slopes = [scaled * shift[:, None] + slope for shift, slope in zip(shifts, self._slopes, strict=True)]
+        rest = np.maximum(self._unexplained, self._dependent) + self._excluded
         unexplained = np.multiply(scaled, scaled, out=scaled)  # in place, as these arrays are large
-        unexplained += np.maximum(self._unexplained, self._dependent) + self._excluded
-        gains = slopes[0] / unexplained
-        gains *= slopes[0]
+        unexplained += rest
+        gains = self._twice_gains(slopes[0], unexplained)
         for slope in slopes[1:]:
-            gains += slope / unexplained * slope
-        loss = (shifts * shifts).sum(axis=0)
-        loss[cancelled[free:]] = np.inf
+            gains += self._twice_gains(slope, unexplained)
+        loss = 2.0 * self.costs()
+        loss[:size] = np.where(loss[:size] < np.inf, (shifts * shifts).sum(axis=0), np.inf)
+        for j in self._held[: self._n_held].tolist():
+            row = self._regress(j)[self.slots :]
+            gains = np.vstack([gains, self._twice_gains(self.slope + self._level[j] * row, rest)])
         return gains, loss
 
     def add(self, j: int) -> bool:
         """Add a column, unless it is a combination of those chosen, and return whether q has fallen.
 
-        Columns whose signs become wrong leave.
+        Columns that meet a bound are held there, or leave if it is zero.
         """
         if not self._unexplained[j] > self._dependent[j]:
             return False
         decrease = self.decrease
-        before = None if self.signs is None else self._all_coefficients(self._chosen[: self.size], self.coef)
-        self._enter(j)
+        before = None if self.bounds is None else self._point()
+        self._enter(j, 0.0)
         if before is not None:
-            self._restore_signs(before)
+            self._settle(before)
         return self.decrease > decrease
 
     def drop(self, slot: int) -> None:
-        """Drop the column in a slot, which the last chosen column takes; columns with wrong signs leave too."""
-        before = None if self.signs is None else self._all_coefficients(self._chosen[: self.size], self.coef)
-        self._leave(slot)
+        """Drop the column in a slot, which the last one that moves takes; others may meet bounds, or move again."""
+        before = None if self.bounds is None else self._point()
+        if slot < self._moving:
+            self._leave(slot, 0.0)
+        else:
+            self._shift(self._not_held(slot - self._moving), 0.0)
         if before is not None:
-            self._restore_signs(before)
+            self._settle(before)
 
     def keep_out(self, column: int | None) -> None:
         """Keep a column that is not chosen out until this is called again; None for no column."""
@@ -380,18 +424,21 @@ class Tableau:
         rows: np.ndarray = self._gram[self._gram_rows[chosen]].take(self._gram_rows, axis=1)
         return rows
 
-    def _allowed(self, slope: np.ndarray) -> np.ndarray:
-        """Return slopes, with zero where a coefficient would have the wrong sign."""
-        return slope if self.signs is None else np.where(slope * self.signs < 0, 0.0, slope)
-
-    def _enter(self, j: int) -> None:
-        size = self.size
-        if size == self.slots:
-            self.reserve(2 * size + 8)
-        table, slots, chosen, q = self._table, self.slots, self._chosen[:size], self._sides
+    def _regress(self, j: int) -> np.ndarray:
+        """Return minus the regression of a column on those that move, by slots, and what they leave of its products."""
+        table, slots, q, size = self._table, self.slots, self._sides, self._moving
         products = self._gram[self._gram_rows[j]].take(self._gram_rows)
-        row = -(products[chosen] @ table[q : q + size])
+        row: np.ndarray = -(products[self._chosen[:size]] @ table[q : q + size])
         row[slots:] += products
+        return row
+
+    def _enter(self, j: int, start: float) -> None:
+        """Let a column move whose coefficient is `start` now."""
+        size = self._moving
+        if self.size == self.slots:
+            self.reserve(2 * self.size + 8)
+        table, slots, chosen, q = self._table, self.slots, self._chosen[:size], self._sides
+        row = self._regress(j)
         row[size] = 1.0
         unexplained, slopes = self._unexplained[j], table[:q, slots + j].tolist()
         if unexplained < _DOUBTFUL * self._norms[j] and self._error(row / unexplained, chosen, j) > _ERROR:
@@ -402,31 +449,56 @@ class Tableau:
         self._unexplained = self._unexplained - row[slots:] * (row[slots:] / unexplained)
         row /= unexplained
         self._update(row, slots + j)
+        table[:q, size] -= start
         table[q + size] = row
-        self._chosen[size], self.size = j, size + 1
+        self._chosen[size], self._moving = j, size + 1
         self._excluded[j] = np.inf
         for slope in slopes:
             self.decrease += 0.5 * slope * (slope / float(unexplained))
 
-    def _leave(self, slot: int) -> None:
-        table, last, j, q = self._table, self.size - 1, self._chosen[slot], self._sides
+    def _leave(self, slot: int, value: float) -> None:
+        """Set the coefficient in a slot to a value from where it does not move, and hold it there unless it is zero.
+
+        Free columns are held at zero, too. The last column that moves takes the slot.
+        """
+        table, last, j, q = self._table, self._moving - 1, self._chosen[slot], self._sides
+        is_held = value != 0.0 or self._is_free[j] != 0
+        if is_held:
+            self._held[self._n_held] = j
+            self._level[j], self._n_held = value, self._n_held + 1
         diagonal = table[q + slot, slot]
         doubtful = not diagonal * self._norms[j] < 1.0 / _DOUBTFUL  # also where it is NaN
-        if doubtful and self._error(table[q + slot], np.delete(self._chosen[: self.size], slot), j) > _ERROR:
+        if doubtful and self._error(table[q + slot], np.delete(self._chosen[: self._moving], slot), j) > _ERROR:
             self._chosen[slot] = self._chosen[last]
             self._compute(self._chosen[:last].copy())
             return
+        table[:q, slot] += value
         row = table[q + slot] / diagonal
         for coef in table[:q, slot].tolist():
             self.decrease -= 0.5 * coef * (coef / float(diagonal))
         self._unexplained = self._unexplained + row[self.slots :] * (row[self.slots :] * diagonal)
         self._update(row, slot)
-        self._excluded[j] = 0.0
+        self._excluded[j] = np.inf if is_held else 0.0
         table[q + slot], self._chosen[slot] = table[q + last], self._chosen[last]  # the last one takes its slot
         table[: q + last + 1, slot] = table[: q + last + 1, last]
         table[q + last] = 0.0
         table[: q + last + 1, last] = 0.0
-        self.size = last
+        self._moving = last
+
+    def _shift(self, j: int, value: float) -> None:
+        """Set the coefficient of a column that does not move to a value."""
+        by = value - float(self._level[j])
+        row = self._regress(j)
+        self.decrease += by * float(self.slope[j] - 0.5 * by * self._unexplained[j])
+        self._table[0] -= by * row  # what is -b and g there
+        self._level[j] = value
+
+    def _not_held(self, place: int) -> int:
+        """Take a column out of those that are held, and return it; its level stays."""
+        j, self._n_held = int(self._held[place]), self._n_held - 1
+        self._held[place] = self._held[self._n_held]
+        self._excluded[j] = 0.0
+        return j
 
     def _error(self, row: np.ndarray, others: np.ndarray, j: int) -> float:
         """Return the error of `row`, the regression of column j, at the `others`, where it must be zero.
@@ -439,7 +511,7 @@ class Tableau:
     def _update(self, row: np.ndarray, column: int) -> None:
         """Subtract from each row of the table its entry in a column times a row."""
         used = self._table[
-            : self._sides + self.size
+            : self._sides + self._moving
         ]  # whole rows: the transpose is contiguous for Fortran, and changed in place
         dger(-1.0, row, used[:, column].copy(), a=used.T, overwrite_a=1)
 
@@ -447,31 +519,84 @@ class Tableau:
         """Make room for so many chosen columns, if there is less."""
         if slots <= self.slots:
             return
-        size, used = self.size, self._sides + self.size
+        size, used, held = self._moving, self._sides + self._moving, self._held[: self._n_held]
         table, chosen = np.zeros((self._sides + slots, slots + self._gram_rows.size)), np.zeros(slots, np.int64)
         table[:used, :size] = self._table[:used, :size]
         table[:used, slots:] = self._table[:used, self.slots :]
         chosen[:size] = self._chosen[:size]
         self._table, self._chosen, self.slots = table, chosen, slots
+        self._held = np.concatenate([held, np.zeros(slots - held.size, np.int64)])
 
-    def _restore_signs(self, point: np.ndarray) -> None:
-        """Drop columns until all signs are right, from coefficients with right signs.
+    def _point(self) -> np.ndarray:
+        """Return the coefficients of all columns, for one right-hand side."""
+        point = self._level.copy()
+        point[self._chosen[: self._moving]] = -self._table[0, : self._moving]
+        return point
 
-        Each round goes towards the minimiser until a coefficient is zero, and drops that column: a step of Lawson and
-        Hanson's method (1974), so that q never exceeds its value at the start.
+    def _settle(self, point: np.ndarray) -> None:
+        """Go from a point within the bounds to the minimiser within them, on the chosen columns.
+
+        Each coefficient stays at the first bound that it meets; in the end that which lowers q most may move again, as
+        long as there is one. These are the steps of Lawson and Hanson (1974) and of Stark and Parker (1995,
+        *Computational Statistics* 10, 129-141): finite, and q never exceeds its value at the start.
         """
-        assert self.signs is not None
         while True:
-            coef = self.coef
-            chosen = self._chosen[: self.size]
-            wrong = np.flatnonzero(coef * self.signs[chosen] < 0)
-            if wrong.size == 0:
+            self._go_within_bounds(point)
+            decrease, place = self.decrease, self._best_release()
+            if place is None:
                 return
-            here = point[chosen]
-            reach = here[wrong] / (here[wrong] - coef[wrong])
-            slot = int(wrong[int(np.argmin(reach))])
-            point = self._all_coefficients(chosen, here + float(np.min(reach)) * (coef - here))
-            self._leave(slot)
+            point = self._point()
+            j = self._not_held(place)
+            self._level[j] = 0.0
+            self._enter(j, float(point[j]))
+            self._go_within_bounds(point)
+            if not self.decrease > decrease:  # rounding
+                return
+
+    def _go_within_bounds(self, point: np.ndarray) -> None:
+        """Go from a point within the bounds towards the minimiser, and leave each coefficient at the bound it meets."""
+        assert self.bounds is not None
+        while True:
+            chosen = self._chosen[: self._moving]
+            coef, (lower, upper) = -self._table[0, : self._moving], self.bounds[:, chosen]
+            beyond = np.flatnonzero((coef < lower) | (coef > upper))
+            if beyond.size == 0:
+                return
+            here, met = point[chosen], np.where(coef < lower, lower, upper)
+            reach = (here[beyond] - met[beyond]) / (here[beyond] - coef[beyond])
+            slot = int(beyond[int(np.argmin(reach))])
+            here = here + float(np.min(reach)) * (coef - here)
+            here[slot] = met[slot]
+            point = self._all_coefficients(chosen, here)
+            self._leave(slot, float(met[slot]))
+
+    def _best_release(self) -> int | None:
+        """Return the place of the held column that lowers q most when it moves; None if none does."""
+        assert self.bounds is not None
+        held = self._held[: self._n_held]
+        level, slope, rest = self._level[held], self.slope[held], self._unexplained[held]
+        usable = rest > self._dependent[held]
+        rest = np.where(usable, rest, np.inf)
+        by = np.minimum(np.maximum(level + slope / rest, self.bounds[0, held]), self.bounds[1, held]) - level
+        counts = usable & (np.abs(by) > _ERROR * np.abs(level))
+        gain = np.where(counts, by * (slope - 0.5 * by * np.where(usable, rest, 0.0)), 0.0)
+        place = int(gain.argmax()) if held.size else 0
+        return place if held.size and gain[place] > 0.0 else None
+
+
+def twice_gains(slope: np.ndarray, rest: np.ndarray, bounds: np.ndarray | None) -> np.ndarray:
+    """Return twice the gain of a step of each column from zero: to the minimum, or to a bound on the way.
+
+    The minimum is at the slope divided by the rest, which is positive, or infinite: then the gain is zero.
+    """
+    step = slope / rest
+    whole: np.ndarray = slope * step
+    if bounds is None:
+        return whole
+    inside = np.minimum(np.maximum(step, bounds[0]), bounds[1])
+    with np.errstate(invalid="ignore"):  # where the rest is infinite
+        part = inside * (2.0 * slope - rest * inside)
+    return np.where(inside == step, whole, part)
 
 
 def _first_best(gain: np.ndarray) -> int:
