@@ -302,7 +302,7 @@ def test_constraints_without_single_coordinates_are_refused(name):
     with pytest.raises(CapabilityError, match="columns"):
         minimize(matrices, Rank(1), SOLVERS[name])
     with pytest.raises(CapabilityError, match="chooses single coordinates"):
-        minimize(LinearModel(*correlated()), GroupSparsity(1, [0] * 7 + [1] * 7), SOLVERS[name])
+        minimize(LinearModel(*correlated()), GroupSparsity([0] * 7 + [1] * 7, 1), SOLVERS[name])
 
 
 @every
