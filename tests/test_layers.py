@@ -56,6 +56,7 @@ HELPERS = {
     "limited/algorithms/schedules.py": "how many examples an update takes",
     "limited/algorithms/support_choice.py": "a support for AdaptiveHybrid: least squares, local search, prices",
     "losses/base.py": "the contract that pointwise losses keep",
+    "losses/contract.py": "what losses of all kinds declare",
     "losses/joint.py": "the contract that losses of all predictions at once keep",
     "losses/mean.py": "what objectives ask of any loss",
     "losses/risk_sets.py": "the sums over risk sets that Cox's partial likelihood is made of",

@@ -1,6 +1,7 @@
 """Losses in prediction space, one per file: of one prediction, of the several of an example, or of all examples."""
 
 from .base import Loss, pointwise_losses
+from .contract import BaseLoss
 from .cox import Cox
 from .gamma import Gamma
 from .huber import Huber
@@ -18,6 +19,7 @@ from .tweedie import Tweedie
 from .vector import VectorLoss
 
 __all__ = [
+    "BaseLoss",
     "Cox",
     "Gamma",
     "Huber",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from math import inf, log
 from typing import ClassVar
 
@@ -14,26 +14,18 @@ from hardthresh.core.registry import registered
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design
 
+from .contract import BaseLoss
 from .location import average, crossing
 from .mean import InnerHessian, MeanOverExamples, ScalarMeanLoss
 
 
-class Loss(ABC):
+class Loss(BaseLoss):
     """A pointwise loss in prediction space, with the mean, the domain and the scorer of the model that it defines.
 
     Subclasses are frozen dataclasses. All arrays have the shape of the predictions u. The gradient at (y, u) is zero
     exactly where y is the expected target ``mean(u)``, the inverse link; for quantiles that are not the median, where
     targets on both sides of u balance.
     """
-
-    convex: ClassVar[bool] = True
-    """Whether the loss is convex in the prediction."""
-
-    quadratic: ClassVar[bool] = False
-    """Whether the second derivative is 1 everywhere."""
-
-    curvature_bound: ClassVar[float] = inf
-    """The largest second derivative in the prediction; inf if there is none."""
 
     lower_bound: ClassVar[float] = 0.0
     """A number that the loss never falls below, whatever the target."""
@@ -43,29 +35,6 @@ class Loss(ABC):
 
     recoding: ClassVar[str] = ""
     """How to recode targets that are often given but outside the domain, for the end of the message."""
-
-    classifies: ClassVar[bool] = False
-    """Whether a target is the probability of the second of two classes; estimators then take labels."""
-
-    unit_dispersion: ClassVar[bool] = False
-    """Whether the loss is minus a log-likelihood as it stands, with no dispersion to estimate beside the prediction."""
-
-    target_kind: ClassVar[str] = "numbers"
-    """What targets are, which decides how predictions are drawn: "numbers", "amounts" (>= 0), "counts", "classes",
-    "times" until an event; or "quantiles", numbers of which a quantile is predicted."""
-
-    multiplies: ClassVar[str] = ""
-    """Where predictions are logarithms, what e^u is, in words: what coefficients multiply. Else they add to targets."""
-
-    default_ridge: ClassVar[float] = 0.0
-    """The ridge of estimators whose `alpha` is None."""
-
-    score_name: ClassVar[str]
-    """The default score of estimators, minus `score_scale` times the mean loss: by the name of scikit-learn's scorer of
-    these numbers, or if it has none by a name of that form."""
-
-    score_scale: ClassVar[float] = 2.0
-    """The score per loss: 2 for a deviance, of which the loss is half."""
 
     @abstractmethod
     def in_domain(self, y: Array) -> Array:
@@ -87,10 +56,6 @@ class Loss(ABC):
     def mean(self, u: Array) -> Array:
         """Return the expected targets of predictions `u`."""
 
-    @abstractmethod
-    def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
-        """Draw targets around ``mean(u)``, to test and simulate with; their dispersion is the square of `noise`."""
-
     def prepare(self, y: Array, weights: Array) -> PointwiseMean:
         """Return the weighted mean of the losses of some targets, as a function of the predictions."""
         return PointwiseMean(self, y, weights)
@@ -108,11 +73,6 @@ class Loss(ABC):
             If the loss does not say, as is the default.
         """
         raise CapabilityError(f"the {type(self).__name__} loss has no link(mean), which D^2 needs")
-
-    @property
-    def has_likelihood(self) -> bool:
-        """Whether it is minus a log-likelihood, or a quasi-likelihood, that information criteria can use."""
-        return type(self).minus_twice_log_likelihood is not Loss.minus_twice_log_likelihood
 
     def constant(self, y: np.ndarray, weights: np.ndarray, offset: np.ndarray | None = None) -> float:
         """Return the constant c of which the predictions c, or c + offset, have the least weighted mean loss.
@@ -168,14 +128,6 @@ class Loss(ABC):
         null_loss = self.weighted_mean(y, null + self.constant(y, weights, offset), weights)
         return 1.0 - mean_loss / null_loss if null_loss else float(mean_loss == 0)
 
-    def initial_prediction(self, y: Array, weights: Array) -> float:
-        """Return a prediction close to the best constant one; fits with an intercept start from it.
-
-        0 by default. Losses that grow exponentially, or have no curvature far from targets, need it: there Newton's
-        method is slow, overshoots or does not move.
-        """
-        return 0.0
-
     def recession(self, y: Array) -> Array:
         """Return for each target the direction of the prediction, +1 or -1, in which the loss decreases for ever.
 
@@ -202,35 +154,6 @@ class Loss(ABC):
         losses = self.value(y, u)
         per_example = losses if losses.ndim == 1 else xp.mean(losses, axis=1)
         return float(xp.sum(weights * per_example)) / float(xp.sum(weights))
-
-    def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
-        """Return minus twice the log-likelihood of targets, up to a constant of the data.
-
-        The dispersion, where there is one that the loss does not have as a parameter, is the most likely one.
-
-        Parameters
-        ----------
-        y, u : array, shape (n,) or (n, q)
-            Targets and predictions.
-        weights : array, shape (n,)
-            Non-negative weights, not all zero; only their ratios matter.
-        n : float
-            The number of targets that the examples stand for.
-
-        Returns
-        -------
-        float
-            -inf if a likelihood with a dispersion fits perfectly.
-
-        Raises
-        ------
-        CapabilityError
-            If the loss is no likelihood, as is the default.
-        """
-        raise CapabilityError(
-            f"the {type(self).__name__} loss has no likelihood for an information criterion; compare models by "
-            "cross-validation"
-        )
 
     def working_criterion(self, y: Array, u: Array, weights: Array, n: float) -> float:
         """Return minus twice the log-likelihood; or without one n times the logarithm of the mean loss.

@@ -53,6 +53,7 @@ class MultiTask(VectorLoss):
     lower_bound = _of_each_output("lower_bound")
     classifies = _of_each_output("classifies")
     unit_dispersion = _of_each_output("unit_dispersion")
+    has_likelihood = _of_each_output("has_likelihood")
     target_kind = _of_each_output("target_kind")
     multiplies = _of_each_output("multiplies")
     default_ridge = _of_each_output("default_ridge")

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
-from math import inf
 from typing import ClassVar
 
 import numpy as np
 
 from hardthresh.arrays import namespace
-from hardthresh.core.errors import CapabilityError
 from hardthresh.core.typing import Array
 
+from .contract import BaseLoss
 from .mean import MeanOverExamples
 
 
-class VectorLoss(ABC):
+class VectorLoss(BaseLoss):
     """A loss of the q predictions of an example, with the mean and the domain of the model that it defines.
 
     Subclasses are frozen dataclasses. Predictions u, gradients and directions v have shape (n, q); targets y have shape
@@ -29,49 +28,15 @@ class VectorLoss(ABC):
     MultiTask : One of these for each output.
     """
 
-    convex: ClassVar[bool] = True
-    """Whether the loss is convex in the predictions."""
-
-    quadratic: ClassVar[bool] = False
-    """Whether every block is the unit matrix."""
-
-    curvature_bound: ClassVar[float] = inf
-    """The largest eigenvalue of a block; inf if there is no bound."""
-
     lower_bound: ClassVar[float] = 0.0
     """A number that the loss never falls below, whatever the targets; where there is one for each output, of each."""
 
     one_target: ClassVar[bool] = False
     """Whether an example has one target, such as a class; else it has one for each prediction."""
 
-    classifies: ClassVar[bool] = False
-    """Whether targets are classes, or probabilities of one."""
-
-    unit_dispersion: ClassVar[bool] = False
-    """Whether the loss is minus a log-likelihood as it stands, with no dispersion to estimate beside predictions."""
-
-    target_kind: ClassVar[str] = "numbers"
-    """What targets are, as for `Loss`."""
-
-    multiplies: ClassVar[str] = ""
-    """Where predictions are logarithms, what e^u is, in words: what coefficients multiply. Else they add to targets."""
-
-    default_ridge: ClassVar[float] = 0.0
-    """The ridge of estimators whose `alpha` is None."""
-
-    score_name: ClassVar[str]
-    """The scorer of scikit-learn that estimators use: minus `score_scale` times the mean loss."""
-
-    score_scale: ClassVar[float] = 2.0
-    """The score per loss."""
-
     @abstractmethod
     def n_outputs(self, y: Array) -> int:
         """Return q, the number of predictions of an example."""
-
-    @abstractmethod
-    def check_targets(self, y: Array) -> None:
-        """Raise InvalidInputError, naming the first offender, if a target is outside the domain."""
 
     @abstractmethod
     def value(self, y: Array, u: Array) -> Array:
@@ -96,10 +61,6 @@ class VectorLoss(ABC):
     @abstractmethod
     def mean(self, u: Array) -> Array:
         """Return the expected targets of predictions, or the probabilities of the classes: shape (n, q)."""
-
-    @abstractmethod
-    def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
-        """Draw targets around ``mean(u)``, to test and simulate with."""
 
     def prepare(self, y: Array, weights: Array) -> VectorMean:
         """Return the weighted mean of the losses of some targets, as a function of the predictions."""
@@ -138,28 +99,6 @@ class VectorLoss(ABC):
             gradient of the loss is a combination of these functions, each less its sign times a number >= 0.
         """
         return None
-
-    def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
-        """Return minus twice the log-likelihood, up to a constant of the data; the dispersion is the most likely one.
-
-        Parameters
-        ----------
-        y, u : array
-            Targets and predictions.
-        weights : array, shape (n,)
-            Non-negative weights, not all zero; only their ratios matter.
-        n : float
-            The number of targets that the examples stand for.
-
-        Raises
-        ------
-        CapabilityError
-            If the loss is no likelihood, as is the default.
-        """
-        raise CapabilityError(
-            f"the {type(self).__name__} loss has no likelihood for an information criterion; compare models by "
-            "cross-validation"
-        )
 
 
 class VectorMean(MeanOverExamples):

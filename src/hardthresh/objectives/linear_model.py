@@ -266,7 +266,7 @@ class LinearModel(Composite):
     @property
     def curvature_bound(self) -> float:
         """The largest second derivative that the loss of an example may have; infinite if there is none."""
-        return self.loss.curvature_bound if isinstance(self.loss, Loss) else inf
+        return float(self.loss.curvature_bound)
 
     def bounding_quadratic(self) -> LinearModel:
         """Return the quadratic whose Hessian is that of this model with the bound of all second derivatives."""
