@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
 
-from hardthresh.arrays import double, move, namespace, scatter
+from hardthresh.arrays import double, gather, move, namespace, scatter
 from hardthresh.core.checking import checked_number
 from hardthresh.core.errors import InvalidInputError, format_value
-from hardthresh.core.result import Result
+from hardthresh.core.objective import value_rounding
+from hardthresh.core.result import Result, Status
 from hardthresh.losses import Loss, Quantile, VectorLoss
 from hardthresh.losses.location import weighted_quantile
 
@@ -22,7 +23,7 @@ from .criterion import number_of_examples
 from .cross_validation import SparseLinearModelCV
 from .held_out import held_out_scores
 from .nuisance import Fit, Nuisance, moved, refitted, rows_of, spread
-from .pinball_vertices import descend_vertices
+from .pinball_vertices import minimise_pinball
 from .prediction import PointwisePrediction, PredictionModel
 from .problem import Problem
 from .regressor import SparseRegressor
@@ -37,6 +38,9 @@ _NARROWER = 4.0
 """The factor between smoothings on a support. A cold start at a small one ends far above the minimum."""
 _EXACT = 1e-10
 """The last smoothing is this share of the loss of the null model."""
+_UNFINISHED = (
+    "the limit of steps from vertex to vertex of the pinball loss was reached; choose fewer features, or set smoothing"
+)
 
 
 class Smoothing(Nuisance):
@@ -76,8 +80,8 @@ class Smoothing(Nuisance):
     def finish(self, problem: Problem, result: Result) -> Fit:
         """Return the fit of the pinball loss on the support of a result.
 
-        The smoothing is narrowed with warm starts; from the nearest vertex the descent goes on from vertex to vertex.
-        What that leads to is taken if it is no worse, as it is without a ridge and bounds.
+        The smoothing is narrowed with warm starts. From there the descent goes on from vertex to vertex; what that
+        leads to is taken if it is no worse, as it is without a ridge and bounds.
         """
         exact, loss = problem.with_loss(Quantile(self.quantile, 0.0)), problem.objective.loss
         assert isinstance(loss, Quantile)
@@ -87,26 +91,39 @@ class Smoothing(Nuisance):
             width /= _NARROWER
             w = refitted(problem.with_loss(Quantile(self.quantile, width)), w).point
         at = exact.objective.evaluate(w)
-        vertex = exact.objective.evaluate(_at_vertex(exact, w))
-        if vertex.value <= at.value:
-            at = vertex
+        vertex = _at_vertex(exact, w)
+        if vertex is None:
+            if result.converged:
+                result = replace(result, status=Status.MAX_ITER, message=_UNFINISHED)
+        else:
+            there = exact.objective.evaluate(vertex)
+            if there.value <= at.value + value_rounding(exact.objective, at):
+                at = there
         return Fit(exact, moved(exact, result, at), at.value)
 
 
 def _at_vertex(problem: Problem, w: Any) -> Any:
-    """Return the vertex on the support of a point to which descent from vertex to vertex leads."""
+    """Return the minimiser without a ridge and bounds on the support of a point that is nearest to the null model.
+
+    None if the limit of steps was reached.
+    """
     objective, constraint = problem.objective, problem.constraint
     chosen = constraint.project(w).support.indices
     if not chosen.shape[0]:
         return w
-    y, u, weights = rows_of(objective, objective.evaluate(w))
-    X = double(objective.columns(chosen).design.dense())
-    loss = objective.loss
+    few = objective.columns(chosen)
+    y, _, weights = rows_of(few, few.evaluate(few.zeros()))
+    y = y if few.offset is None else y - double(few.offset)
+    loss, counted = few.loss, weights > 0
     assert isinstance(loss, Quantile)
-    counted = weights > 0
-    step = descend_vertices(X[counted], (y - u)[counted], weights[counted], loss.quantile)
-    v = namespace(w).astype(move(step, w), w.dtype)
-    return constraint.project(w + scatter(v, chosen, w.shape[0])).point
+    found = minimise_pinball(
+        double(few.design.dense())[counted], y[counted], weights[counted], loss.quantile,
+        double(gather(w, chosen)), double(gather(objective.null_point(), chosen)),
+    )  # fmt: skip
+    if found is None:
+        return None
+    v = namespace(w).astype(move(found, w), w.dtype)
+    return constraint.project(scatter(v, chosen, w.shape[0])).point
 
 
 @dataclass(frozen=True)
@@ -172,7 +189,8 @@ class SparseQuantileRegression(SparseRegressor):
     Notes
     -----
     On the features that were found the smoothing is divided by 4, with warm starts, until it no longer matters. Without
-    a ridge the minimum is then a vertex: the prediction passes through as many targets as there are coefficients.
+    a ridge the minimum is then a vertex: the prediction passes through as many targets as there are coefficients. Where
+    several coefficients have the least loss, those nearest to the model without features are returned.
 
     `score` is :math:`D^2` of the pinball loss, as `sklearn.metrics.d2_pinball_score`. `objective_` is the mean pinball
     loss, with the ridge; for a given `smoothing` the smoothed one.
