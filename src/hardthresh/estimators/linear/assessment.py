@@ -19,7 +19,8 @@ from hardthresh.solvers.start import starting_point
 
 from .certificate import certify_problem
 from .choosing import ChoosingModel
-from .problem import Fingerprint, Problem, features_of, point_of
+from .fingerprint import Fingerprint
+from .problem import Problem, features_of, point_of
 from .rows import Rows
 from .summary import Summary, share_removed, summarize
 

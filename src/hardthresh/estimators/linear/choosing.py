@@ -14,7 +14,8 @@ from ..base import Scaled, numpy_dtype
 from ..table import Table
 from .bounds import Bounds, bounds_of
 from .columns import ColumnGroups, ColumnLists, are_lists, column_labels, column_lists
-from .problem import Problem, build_problem
+from .posing import build_problem
+from .problem import Problem
 from .tabular import TabularModel
 
 
@@ -125,14 +126,9 @@ class ChoosingModel(TabularModel):
             name=self._feature_name,
             groups=self._groups() if self.groups is not None or hasattr(self, "encoding_") else None,
             levels=self.encoding_.indicators if hasattr(self, "encoding_") else (),
-            **self._levels(),
         )
         self._check_tiny_columns(problem, table)
         return problem
-
-    def _levels(self) -> dict[str, Any]:
-        """Return settings of `build_problem` that say what predictions have in the place of an intercept."""
-        return {}
 
 
 def is_auto(k: Any) -> bool:

@@ -335,9 +335,6 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
         super()._keep_choice(choice, problem, table, w)
         self.__dict__.pop("intercepts_path_", None)  # there are none
 
-    def _levels(self) -> dict[str, Any]:
-        return {"centre": True}
-
     def _fitted(self, coef: Any, intercept: Any) -> dict[str, Any]:
         return {"coef_": coef, "support_": where_true(coef != 0)}
 

@@ -147,9 +147,6 @@ class SparseOrdinalRegression(ScoredByAccuracy, SparseLinearModel):
     def _labels(self) -> dict[str, Any]:
         return {"classes_": self.classes_}
 
-    def _levels(self) -> dict[str, Any]:
-        return {"centre": True, "n_thresholds": self.classes_.size - 1}
-
     def _fitted(self, coef: Any, intercept: Any) -> dict[str, Any]:
         return {"coef_": coef, "thresholds_": -intercept, "support_": where_true(coef != 0)}
 

@@ -1,11 +1,10 @@
-"""The problem of a sparse linear model: from a table to an objective, and from a point back to coefficients."""
+"""The problem of a sparse linear model, and the way between its points and coefficients on the scale of the data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.sparse import issparse
@@ -18,7 +17,6 @@ from hardthresh.constraints.supports import Rows
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.constraint import Projection
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.core.objective import UNITS
 from hardthresh.core.support import Support
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
@@ -28,38 +26,15 @@ from hardthresh.solvers.subspace import FULL_SOLVE, refine
 from hardthresh.solvers.working_set.row_refits import refit_rows
 
 from ..base import numpy_dtype
-from ..table import Table, standardize_table, take_columns
+from ..table import take_columns
 from .bounds import Bounds
-from .columns import ColumnGroups, ColumnLists
+from .fingerprint import Fingerprint
 
+Objective: TypeAlias = LinearModel | MultiOutputModel
+ColumnConstraint: TypeAlias = Sparsity | GroupSparsity | OverlappingGroupSparsity | RowSparsity
+"""The constraints of these problems: k columns, lists of columns, groups of columns, or rows of a matrix."""
 
-@dataclass(frozen=True, slots=True)
-class Fingerprint:
-    """A fingerprint of training data, to tell whether they were changed.
-
-    Attributes
-    ----------
-    rows : array, shape (n_samples,)
-        For each row one random combination of its standardised entries.
-    targets : array, shape (n_samples,)
-        A copy of the targets.
-    rounding : float
-        Largest difference of two computations of `rows`, for example with other numbers of threads.
-    """
-
-    rows: Array
-    targets: Array
-    rounding: float
-
-    def agrees(self, other: Fingerprint) -> bool:
-        """Return whether two fingerprints are those of the same data."""
-        xp = namespace(self.rows)
-        return bool(xp.all(self.targets == other.targets)) and bool(
-            xp.all(xp.abs(self.rows - other.rows) <= self.rounding)
-        )
-
-
-Tested = tuple[Any, np.ndarray, tuple[int, ...], np.ndarray | None]
+Tested: TypeAlias = tuple[Any, np.ndarray, tuple[int, ...], np.ndarray | None]
 """A linear model, the slopes of its predictions, its free coordinates, and the signs of its coefficients."""
 
 
@@ -86,8 +61,8 @@ class Problem:
         The bounds of the coefficients on the scale of the data.
     """
 
-    objective: LinearModel | MultiOutputModel
-    constraint: Sparsity | GroupSparsity | OverlappingGroupSparsity | RowSparsity
+    objective: Objective
+    constraint: ColumnConstraint
     mean: Array
     inverse_scale: Array
     intercept: bool
@@ -125,7 +100,7 @@ class Problem:
 
     def by_output(self, w: Array) -> Array:
         """Return a point with its coordinates along the last axis, centred over classes that a constant may move."""
-        return self.objective.loss.centre(w).T if isinstance(self.objective, MultiOutputModel) else w
+        return w if isinstance(self.objective, LinearModel) else self.objective.centre(w).T
 
     def coefficients(self, w: Array) -> tuple[Array, Array]:
         """Return coefficients and intercept on the scale of the data: of several outputs a row of them for each."""
@@ -230,15 +205,8 @@ class Problem:
     @serial_blas()
     def fingerprint(self) -> Fingerprint:
         """Return a fingerprint of the data. Cost: one data pass, and two numbers per row."""
-        model, d = self.objective, self.mean.shape[0]
-        xp = namespace(self.mean)
-        squares = model.design.pullback_squares(self._prediction_weights())  # which the design knows
-        unit = xp.sqrt(xp.where(squares > 0, squares, xp.ones_like(squares)))
-        drawn = xp.astype(move(_drawn(unit.shape[0]), unit), unit.dtype)
-        far = xp.abs(self.mean * self.inverse_scale) / unit[:d]  # from zero, in standard deviations
-        terms = float(xp.sum(xp.abs(drawn[:d]) * (far + 1.0)))
-        rounding = UNITS * float(xp.finfo(unit.dtype).eps) * terms
-        return Fingerprint(model.design.predict(drawn / unit), xp.asarray(model.y, copy=True), rounding)
+        model = self.objective
+        return Fingerprint.of(model.design, model.y, self._prediction_weights(), self.mean * self.inverse_scale)
 
     def _prediction_weights(self) -> Array:
         """Return the weight of each prediction of the objective."""
@@ -295,93 +263,6 @@ class OrdinalProblem(Problem):
     def _prediction_weights(self) -> Array:
         weights = self.objective.weights
         return namespace(weights).concat([weights, weights])
-
-
-@lru_cache(maxsize=1)
-def _drawn(size: int) -> np.ndarray:
-    """Return random numbers, the same for every fit; to draw them takes as long as to read a small table."""
-    return np.random.default_rng(0).standard_normal(size)
-
-
-def build_problem(
-    table: Table,
-    *,
-    loss: Loss | VectorLoss,
-    k: int,
-    alpha: float,
-    always_include: tuple[int, ...],
-    bounds: Bounds | None,
-    fit_intercept: bool,
-    scale: bool,
-    name: Callable[[int], str],
-    groups: ColumnGroups | ColumnLists | None = None,
-    levels: Collection[int] = (),
-    centre: bool | None = None,
-    n_thresholds: int = 0,
-) -> Problem:
-    """Return the problem of fitting a table.
-
-    The ridge `alpha` acts on the standardised coefficients that are neither the intercept nor always included; `name`
-    says how a message calls a column; `groups` are those of the columns, of which k are chosen then, and which do not
-    go together with `bounds`; `levels` are the columns that are levels of categorical ones, which some rows may
-    lack. A loss of several predictions makes a problem of matrices, whose groups do not overlap. Columns are centred if
-    there is an intercept, or as `centre` says. With thresholds it is a problem of ordered classes, whose numbers the
-    targets are.
-
-    Raises
-    ------
-    InvalidInputError
-        If an always-included column is constant, entries are so large that the scale of a column overflows, or there
-        are bounds and several predictions.
-    """
-    standardized, weights = standardize_table(table, fit_intercept=fit_intercept, scale=scale, centre=centre)
-    inverse_scale = standardized.inverse_scale
-    d = inverse_scale.shape[0]
-    for j in always_include:
-        if fit_intercept and float(inverse_scale[j]) == 0.0 and j not in levels:
-            raise InvalidInputError(
-                f"always_include names {name(j)}, which is constant and cannot be told from the intercept; leave it out"
-            )
-    n_levels = n_thresholds or int(fit_intercept)
-    size = d + n_levels
-    free = (*always_include, *range(d, size))
-    ridge = np.full(size, alpha)
-    ridge[list(free)] = 0.0
-    if isinstance(loss, VectorLoss) and bounds is not None:
-        raise InvalidInputError("bounds, and positive=True, are for models of one output or of two classes")
-    level, offset = 0.0, table.offset
-    if fit_intercept and not isinstance(loss, VectorLoss):
-        level = loss.initial_prediction(table.y, weights)
-    if level:
-        offset = level + (0 * table.y if offset is None else offset)
-    extras: dict[str, Any] = {"sample_weight": table.sample_weight, "offset": offset, "l2": ridge}
-    objective: LinearModel | MultiOutputModel
-    constraint: Sparsity | GroupSparsity | OverlappingGroupSparsity | RowSparsity
-    kind = OrdinalProblem if n_thresholds else Problem
-    if isinstance(loss, VectorLoss):
-        objective = MultiOutputModel(standardized, table.y, loss, **extras)
-        constraint = RowSparsity(k, groups=None if groups is None else groups.labels_of(size), free=free)
-    else:
-        objective = (
-            OrdinalModel(standardized, table.y, **extras)
-            if n_thresholds
-            else LinearModel(standardized, table.y, loss, **extras)
-        )
-        if groups is None:
-            lower, upper = (None, None) if bounds is None else bounds.standardized(inverse_scale, n_levels)
-            constraint = Sparsity(k, free=free, lower=lower, upper=upper)
-        else:
-            constraint = groups.constraint(k, free, size)
-    return kind(
-        objective,
-        constraint,
-        standardized.mean,
-        inverse_scale,
-        fit_intercept,
-        level,
-        table.offset is not None,
-        None if groups is not None else bounds,
-    )
 
 
 def point_of(problem: Problem, coef: np.ndarray, intercept: Any, whose: str) -> Any:
