@@ -203,7 +203,10 @@ class LinearModel(Composite):
             tilt = curvature * xp.linspace(
                 1.0, 2.0, curvature.shape[0], dtype=curvature.dtype, device=device(curvature)
             )
-            outside = scatter(xp.abs(self.design.columns(zero).pullback(tilt)), zero, squares.shape[0]) > 0
+            few = self.design.columns(zero)
+            seen = xp.abs(few.pullback(tilt))
+            lost = few.pullback_squares(curvature) == 0  # else a joint Hessian has subtracted as much: no curvature
+            outside = scatter(xp.where(lost, seen, xp.zeros_like(seen)), zero, squares.shape[0]) > 0
         if bool(xp.any(outside)):
             j = int(xp.argmax(xp.astype(outside, xp.int8)))
             how = "overflow" if bool(xp.isinf(squares[j])) or bool(xp.isnan(squares[j])) else "underflow"
