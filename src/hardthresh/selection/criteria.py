@@ -188,7 +188,8 @@ def working_ebic(result: Result) -> float:
 def gic(result: Result) -> float:
     r"""Return the generalised criterion :math:`-2 \log L + k \log(d) \log \log n`, for k features chosen out of d.
 
-    Features are coordinates, also where they are chosen in groups. The constant is that of `aic`.
+    Features are coordinates, also where they are chosen in groups; of several outputs d counts rows, and k their
+    coefficients. The constant is that of `aic`.
 
     Parameters
     ----------
@@ -211,8 +212,10 @@ def gic(result: Result) -> float:
     constraint, w = _constraint(result), result.w
     free = constraint.project(0.0 * w).support.degrees_of_freedom
     misfit, size, n = _fit(result)
-    per_feature = log(max(prod(w.shape) - free, 2)) * log(log(n))
-    return misfit + per_feature * (size - free)
+    features = prod(w.shape) - free
+    if isinstance(result.objective, MultiOutputModel):
+        features //= w.shape[1]
+    return misfit + log(max(features, 2)) * log(log(n)) * (size - _coefficients(result.objective, free))
 
 
 def _model(result: Result) -> Any:
@@ -265,10 +268,7 @@ def _evaluation(model: Any, result: Result) -> Evaluation:
 @serial_blas()
 def _size(model: Any, result: Result) -> float:
     """Return the effective number of fitted coefficients."""
-    count = result.support.degrees_of_freedom
-    if isinstance(model, MultiOutputModel):  # of C classes a feature has C - 1 coefficients
-        q = model.shape[1]
-        return float(count / q * model.loss.axes(q).shape[1])
+    count = _coefficients(model, result.support.degrees_of_freedom)
     if not isinstance(model, LinearModel):
         return count
     chosen = result.support.indices
@@ -277,6 +277,14 @@ def _size(model: Any, result: Result) -> float:
         return count
     inverse = inverse_semidefinite(_hessian(model, _evaluation(model, result), chosen))
     return count - float(ridge @ np.diagonal(inverse))
+
+
+def _coefficients(model: Any, count: float) -> float:
+    """Return how many coefficients some coordinates stand for: those of C classes are C - 1 for each feature."""
+    if not isinstance(model, MultiOutputModel):
+        return count
+    q = model.shape[1]
+    return float(count / q * model.loss.axes(q).shape[1])
 
 
 def _hessian(model: LinearModel, at: Evaluation, indices: Any) -> np.ndarray:
