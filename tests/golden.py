@@ -33,19 +33,24 @@ def correlated(rng: np.random.Generator, n: int, d: int, rho: float) -> np.ndarr
     return X
 
 
-def data(model: str, seed: int | None = None, n: int = 0, d: int = 0, k: int = 3, rho: float = 0.3) -> dict:
-    """X, y, the support and the coefficients of a model (and event or offset): by default those of the file."""
-    seed, n, d = seed or MODELS[model]["seed"], n or GOLDEN["n"], d or GOLDEN["d"]
+def data(
+    model: str, seed: int | None = None, n: int = 0, d: int = 0, k: int = 3, rho: float = 0.3, size: float = 0.0
+) -> dict:
+    """X, y, the support and the coefficients of a model (and event or offset): by default those of the file.
+
+    `size` is the mean size of the coefficients.
+    """
+    seed, n, d, size = seed or MODELS[model]["seed"], n or GOLDEN["n"], d or GOLDEN["d"], size or SIZES[model]
     rng = np.random.default_rng((seed, sorted(MODELS).index(model)))
     X = correlated(rng, n, d, rho)
     support = np.sort(rng.permutation(d)[:k])
     coef = np.zeros(d)
-    coef[support] = SIZES[model] * np.where(np.arange(k) % 2 == 0, 1.0, -1.0) * rng.uniform(0.8, 1.2, k)
+    coef[support] = size * np.where(np.arange(k) % 2 == 0, 1.0, -1.0) * rng.uniform(0.8, 1.2, k)
     u = X @ coef
     made = {"X": X, "support": support}
     if model in ("multinomial", "multitask"):
         coef = np.zeros((d, 3))
-        coef[support] = SIZES[model] * rng.standard_normal((k, 3))
+        coef[support] = size * rng.standard_normal((k, 3))
         u = X @ coef
     if model == "poisson":
         made["offset"] = np.log(rng.uniform(0.5, 2.0, n))

@@ -255,7 +255,7 @@ def test_a_row_without_a_stratum_is_refused(refused, clinic):
     assert line.startswith("the strata 'level' of clinic.csv is missing or infinite in ")
 
 
-def test_times_of_a_real_data_set(done, data_folder):
+def test_check_26_times_of_a_real_data_set(done, data_folder):
     """Breast tumours: 272 patients, 1,554 genes; the times and the events are arrays of the file."""
     text = done("fit", data_folder / "nki272.npz", "--loss", "cox", "--time", "survival", "--event", "y", "--k", 5,
                 "--alpha", 0.001, "--out", "m.json")  # fmt: skip

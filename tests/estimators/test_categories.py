@@ -92,7 +92,7 @@ def test_with_a_ridge_each_level_has_a_coefficient(plain):
     assert "size=small" in free.encoded_feature_names_
 
 
-def test_the_groups_and_the_objective_do_not_depend_on_the_coding():
+def test_check_24_the_groups_and_the_objective_do_not_depend_on_the_coding():
     rng = np.random.default_rng(5)
     n = 200
     X, city = rng.standard_normal((n, 6)), rng.integers(0, 4, n)
@@ -113,7 +113,7 @@ def test_the_groups_and_the_objective_do_not_depend_on_the_coding():
         assert_allclose(twin.objective_, model.objective_, rtol=1e-8, err_msg=name)
 
 
-def test_the_bits_do_not_depend_on_the_library_of_the_frame(case):
+def test_check_24_the_bits_do_not_depend_on_the_library_of_the_frame(case):
     models = [fitted(case, library=library) for library in LIBRARIES]
     first, given, _ = models[0]
     for model, rows, _ in models[1:]:
@@ -134,7 +134,7 @@ def test_a_frame_of_numbers_is_the_array_of_its_rows(case, library):
     assert_array_equal(model.encoded_feature_names_, model.feature_names_in_)
 
 
-def test_the_order_of_the_columns_does_not_matter(plain):
+def test_check_24_the_order_of_the_columns_does_not_matter(plain):
     model, given, y = fitted(plain)
     order = [6, 3, 0, 5, 1, 4, 2]
     twin = plain.make(k=2).fit(given.iloc[:, order], y)
@@ -384,7 +384,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_columns_that_cannot_be_used_are_named(plain, what):
+def test_check_24_columns_that_cannot_be_used_are_named(plain, what):
     columns, message = REFUSED[what]
     X, colour, size, y = table(plain, n=1200 if what == "many levels" else 80)
     given = frame("pandas", X, colour=colour, size=size)
@@ -401,7 +401,7 @@ def test_nulls_of_other_libraries_are_counted(library):
         ht.SparseLinearRegression().fit(X, np.arange(6.0))
 
 
-def test_an_unknown_level_is_refused_where_it_matters(case):
+def test_check_24_an_unknown_level_is_refused_where_it_matters(case):
     X, colour, size, y = table(case)
     model = case.make(k=1, always_include=["colour"]).fit(frame("pandas", X, colour=colour, size=size), y)
     assert "colour" in model.get_feature_names_out()

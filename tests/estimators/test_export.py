@@ -23,7 +23,7 @@ def exported(case, **settings):
         pytest.skip("scikit-learn has no such model")
 
 
-def test_the_predictions_are_the_same(case):
+def test_check_26_the_predictions_are_the_same(case):
     for intercept in (True, False):
         model, other, X, _ = exported(case, fit_intercept=intercept)
         assert type(other).__name__ in _MODELS.values()

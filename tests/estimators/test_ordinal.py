@@ -4,12 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold, cross_val_score
 
 import hardthresh as ht
-from hardthresh import SparseLogisticRegression, SparseOrdinalRegression, SparseOrdinalRegressionCV
+from hardthresh import SparseOrdinalRegression, SparseOrdinalRegressionCV
 from hardthresh.core import InvalidInputError
 
 NAMES = ("low", "mid", "high")
@@ -46,15 +45,6 @@ def test_probabilities_keep_their_digits_far_out():
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
 
 
-def test_two_classes_are_logistic_regression():
-    X, y = drawn()
-    one = SparseOrdinalRegression(n_nonzero_coefs=2).fit(X, y > 0)
-    other = SparseLogisticRegression(n_nonzero_coefs=2).fit(X, y > 0)
-    np.testing.assert_allclose(one.coef_, other.coef_[0], rtol=1e-6, atol=1e-9)
-    np.testing.assert_allclose(one.thresholds_, -other.intercept_, rtol=1e-6)
-    np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), rtol=1e-6)
-
-
 def test_the_order_of_labels():
     X, y = drawn()
     expected = SparseOrdinalRegression(n_nonzero_coefs=2).fit(X, y)
@@ -84,15 +74,6 @@ def test_a_weight_is_a_repetition_and_an_offset_a_known_part():
     np.testing.assert_allclose(known.coef_[2], whole.coef_[2], rtol=1e-5)
     np.testing.assert_allclose(known.thresholds_, whole.thresholds_, rtol=1e-5)
     np.testing.assert_allclose(known.predict_proba(rest, offset=o), whole.predict_proba(X), rtol=1e-4)
-
-
-def test_separated_classes_name_the_feature():
-    X, _ = drawn()
-    table = pd.DataFrame(X, columns=[f"x{j}" for j in range(10)])
-    y = np.searchsorted([-1.0, 1.0], X[:, 4])
-    with pytest.warns(ConvergenceWarning, match="Growing without bound: the coefficient of x4"):
-        SparseOrdinalRegression(n_nonzero_coefs=1, alpha=0.0).fit(table, y)
-    assert SparseOrdinalRegression(n_nonzero_coefs=1).fit(table, y).converged_
 
 
 def test_targets_that_are_refused():

@@ -37,7 +37,7 @@ several minimisers, where rows are repeated than where they have weights. This i
 
 
 @parametrize_with_checks(CHECKED)
-def test_scikit_learn_checks(estimator, check, recwarn):
+def test_check_25_scikit_learn_checks(estimator, check, recwarn):
     if (type(estimator).__name__, check.func.__name__) in NOT_YET:
         pytest.skip("an open fault: see NOT_YET")
     check(estimator)

