@@ -102,6 +102,7 @@ def test_check_15_criteria_are_their_formulas(name, weighted):
     for criterion, value in left.items():
         found = criterion(one) - criterion(other)
         assert_allclose(found, value - right[criterion], rtol=1e-10, atol=1e-10 * abs(value))
+        assert_allclose(criterion(one) - aic(one), value - left[aic], rtol=1e-10, atol=1e-10 * abs(value))
 
 
 @pytest.mark.parametrize("name", ["huber", "squared_hinge"])
