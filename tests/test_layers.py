@@ -58,6 +58,7 @@ HELPERS = {
     "losses/base.py": "the contract that pointwise losses keep",
     "losses/contract.py": "what losses of all kinds declare",
     "losses/joint.py": "the contract that losses of all predictions at once keep",
+    "losses/local_quadratic.py": "the quadratic model of a mean loss, in the place of a loss",
     "losses/mean.py": "what objectives ask of any loss",
     "losses/risk_sets.py": "the sums over risk sets that Cox's partial likelihood is made of",
     "losses/vector.py": "the contract that all losses of several predictions keep",
@@ -66,6 +67,7 @@ HELPERS = {
     "losses/log_link.py": "the base of the losses of log-means",
     "solvers/auto.py": "chooses a solver: the public minimize and iterate",
     "solvers/block_path.py": "the best blocks for every number of them, where f is quadratic",
+    "solvers/model_supports.py": "the supports of all budgets, by the quadratic model at the null model",
     "solvers/block_tableau.py": "a quadratic over blocks of columns, kept by sweeps",
     "solvers/block_search.py": "local search over whole groups of coordinates",
     "solvers/quasi_newton.py": "minimising on a support by gradients alone",
@@ -90,6 +92,7 @@ HELPERS = {
     "solvers/working_set/rows.py": "the steps of the working set for rows of several outputs",
     "solvers/working_set/search.py": "local search on a tableau, compiled or not",
     "solvers/working_set/state.py": "what the runs of the working set know",
+    "solvers/working_set/support_grid.py": "the minimisers on a grid of supports and ridges",
     "solvers/working_set/tableau.py": "least squares on a Gram matrix: adding, dropping, exchanging columns",
 }
 

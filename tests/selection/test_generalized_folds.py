@@ -16,7 +16,7 @@ from hardthresh.losses import Gamma, Logistic, Loss, Poisson
 from hardthresh.objectives import LinearModel
 from hardthresh.selection import generalized_fold_paths, least_squares_fold_paths
 from hardthresh.solvers.working_set import refits
-from hardthresh.solvers.working_set.generalized_folds import _different
+from hardthresh.solvers.working_set.support_grid import different_refits
 from levels import in_turn
 
 BUDGETS = (0, 1, 2, 4, 7)
@@ -275,7 +275,7 @@ def test_each_different_fit_is_made_once():
     rng = np.random.default_rng(0)
     sets = rng.random((4, 9)) < 0.5
     chosen, ridges = sets[rng.integers(0, 4, (5, 4))], np.array([0.1, 1.0, 0.1, 0.0])
-    refit_of, refits_, starts = _different(chosen, ridges)
+    refit_of, refits_, starts = different_refits(chosen, ridges)
     wanted, ridge_of = chosen.reshape(20, 9)[refits_], ridges[refits_ % 4]
     assert_array_equal(wanted[refit_of], chosen)
     assert_array_equal(ridge_of[refit_of], np.broadcast_to(ridges, (5, 4)))
@@ -291,7 +291,7 @@ def test_each_different_fit_is_made_once():
 def test_few_columns_at_a_time_give_the_same_fits(columns, kind, monkeypatch):
     case = make(**KINDS[kind])
     whole = case.paths()
-    monkeypatch.setattr("hardthresh.solvers.working_set.generalized_folds._ENTRIES", 40 * columns)
+    monkeypatch.setattr("hardthresh.solvers.working_set.generalized_folds.ENTRIES", 40 * columns)
     for one, other in zip(case.paths(), whole, strict=True):
         assert_same(case, one, other, rtol=1e-4)
 

@@ -5,9 +5,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from hardthresh.constraints import GroupSparsity, OverlappingGroupSparsity, Sparsity
-from hardthresh.objectives import LinearModel
-from hardthresh.solvers.block_path import MOST_COLUMNS, quadratic_block_path
+from hardthresh.constraints import GroupSparsity, OverlappingGroupSparsity, RowSparsity, Sparsity
+from hardthresh.objectives import LinearModel, MultiOutputModel
+from hardthresh.solvers import block_path
+from hardthresh.solvers.block_path import block_supports
+from hardthresh.solvers.model_supports import null_evaluation
 
 
 def data(seed, n_groups=8, n=60):
@@ -33,56 +35,88 @@ def least(X, y, columns, ridge):
     return np.sum((b - A @ w) ** 2) / (2 * len(y))
 
 
+def supports(model, constraint, sizes):
+    return block_supports(model, constraint, null_evaluation(model, constraint), sizes, 1e-8)
+
+
+def ridge_of(d, ridge):
+    """The ridge of all columns but the last."""
+    return np.append(np.full(d - 1, ridge), 0.0)
+
+
 @pytest.mark.parametrize("kind", ["groups", "overlapping"])
-def test_it_ends_at_the_best_blocks_of_every_number(kind):
-    best, total = 0, 0
+@pytest.mark.parametrize("ridge", [0.0, 0.05])
+def test_it_ends_at_the_best_blocks_of_every_number(kind, ridge):
     for seed in range(4):
         X, y, labels = data(seed)
-        d, ridges = len(labels), [0.0, 0.05, 0.5]
+        d = len(labels)
         if kind == "groups":
             lists = [[j for j, label in enumerate(labels) if label == g] for g in range(8)]
             constraint = GroupSparsity(labels, 0, free=(d - 1,))
         else:
             lists = [list(range(start, min(start + 4, d - 1))) for start in range(0, d - 1, 3)]
             constraint = OverlappingGroupSparsity(lists, 0, free=(d - 1,))
-        points = quadratic_block_path(LinearModel(X, y), constraint, [0, 1, 2, 3], ridges, 1, 1e-8)
-        for size, row in zip([0, 1, 2, 3], points, strict=True):
+        found = supports(LinearModel(X, y, l2=ridge_of(d, ridge)), constraint, [0, 1, 2, 3])
+        for size, support in enumerate(found):
             choices = [sorted(set().union(*some)) for some in combinations(map(set, lists), size)]
-            found = [choice for choice in choices if {*np.flatnonzero(row[1])} <= {*choice, d - 1}]
-            assert found
-            for ridge, w in zip(ridges, row, strict=True):
-                l2 = np.where(np.arange(d) < d - 1, ridge, 0.0)
-                value = LinearModel(X, y, l2=l2).evaluate(w).value
-                assert value == pytest.approx(min(least(X, y, choice, ridge) for choice in found), rel=1e-8)
-                if ridge == ridges[1]:
-                    total += 1
-                    best += value <= min(least(X, y, choice, ridge) for choice in choices) * (1 + 1e-8)
-    assert best == total
+            assert {*support.tolist()} in [{*choice, d - 1} for choice in choices]
+            best = min(least(X, y, choice, ridge) for choice in choices)
+            assert least(X, y, support[:-1], ridge) == pytest.approx(best, rel=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_blocks_of_rows_are_chosen_for_all_outputs_at_once(seed):
+    X, y, labels = data(seed)
+    Y = np.column_stack([y, X[:, 0] - X[:, 3] + y[::-1]])
+    d, lists = len(labels), [[j for j, label in enumerate(labels) if label == g] for g in range(8)]
+    model = MultiOutputModel(X, Y, l2=ridge_of(d, 0.1))
+    found = supports(model, RowSparsity(0, groups=labels, free=(d - 1,)), [0, 1, 2, 3])
+    for size, support in enumerate(found):
+        choices = [sorted(set().union(*some)) for some in combinations(map(set, lists), size)]
+        values = [sum(least(X, each, choice, 0.1) for each in Y.T) for choice in [*choices, support[:-1]]]
+        assert values[-1] == pytest.approx(min(values), rel=1e-8)
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_screened_blocks_are_those_of_a_search_of_all(outputs, monkeypatch):
+    """The best blocks become visible once others are chosen: alone, some are worse than noise."""
+    rng = np.random.default_rng(5)
+    labels = np.repeat(np.arange(30), 2)
+    X = rng.standard_normal((200, 60))
+    X[:, 20:22] += 2.0 * X[:, 2:4]  # which hides what the two blocks do together
+    Y = X[:, [2, 3]] @ np.ones((2, outputs)) - 0.5 * X[:, [20, 21]] @ np.ones((2, outputs))
+    Y = Y + X[:, [40, 50]] @ rng.standard_normal((2, outputs)) + 0.2 * rng.standard_normal((200, outputs))
+    model = LinearModel(X, Y[:, 0]) if outputs == 1 else MultiOutputModel(X, Y)
+    constraint = (GroupSparsity if outputs == 1 else lambda groups, k: RowSparsity(k, groups=groups))(labels, 0)
+    every = supports(model, constraint, [1, 2, 4])
+    monkeypatch.setattr(block_path, "MOST_COLUMNS", 20)
+    monkeypatch.setattr(block_path, "_FIRST_COLUMNS", 6)
+    for one, other in zip(supports(model, constraint, [1, 2, 4]), every, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert {2, 3, 20, 21, 40, 50} <= {*every[-1].tolist()}
 
 
 def test_other_problems_have_none():
     X, y, labels = data(0)
     constraint = GroupSparsity(labels, 0, free=(len(labels) - 1,))
-    assert quadratic_block_path(LinearModel(X, 1.0 * (y > 0), "logistic"), constraint, [1], [0.0], 0, 1e-8) is None
-    assert quadratic_block_path(LinearModel(X, y), Sparsity(1), [1], [0.0], 0, 1e-8) is None
-    wide = np.ones((3, MOST_COLUMNS + 1))
-    many = GroupSparsity(np.arange(MOST_COLUMNS + 1).tolist(), 0)
-    assert quadratic_block_path(LinearModel(wide, np.ones(3)), many, [1], [0.0], 0, 1e-8) is None
+    assert supports(LinearModel(X, 1.0 * (y > 0), "logistic"), constraint, [1]) is None
+    assert supports(LinearModel(X, y), Sparsity(1), [1]) is None
 
 
 def test_more_blocks_than_there_are_is_all_of_them():
     X, y, labels = data(1)
     constraint = GroupSparsity(labels, 0, free=(len(labels) - 1,))
-    points = quadratic_block_path(LinearModel(X, y), constraint, [8, 20], [0.1], 0, 1e-8)
-    np.testing.assert_allclose(points[0], points[1])
+    eight, twenty = supports(LinearModel(X, y, l2=0.1), constraint, [8, 20])
+    np.testing.assert_array_equal(eight, twenty)
 
 
 def test_offsets_and_weights_count():
     X, y, labels = data(2)
     rng = np.random.default_rng(0)
     weights, offset = rng.integers(1, 3, len(y)), rng.standard_normal(len(y))
-    constraint = GroupSparsity(labels, 0, free=(len(labels) - 1,))
-    weighted = LinearModel(X, y, sample_weight=weights, offset=offset)
-    repeated = LinearModel(np.repeat(X, weights, axis=0), np.repeat(y - offset, weights))
-    found = [quadratic_block_path(f, constraint, [2, 4], [0.1], 0, 1e-8) for f in (weighted, repeated)]
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-8, atol=1e-10)
+    constraint, l2 = GroupSparsity(labels, 0, free=(len(labels) - 1,)), ridge_of(len(labels), 0.1)
+    weighted = LinearModel(X, y, sample_weight=weights, offset=offset, l2=l2)
+    repeated = LinearModel(np.repeat(X, weights, axis=0), np.repeat(y - offset, weights), l2=l2)
+    found = [supports(f, constraint, [2, 4]) for f in (weighted, repeated)]
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -16,6 +16,7 @@ from hardthresh.core.registry import register, registered
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design
 from hardthresh.losses import JointLoss, Loss, pointwise_losses
+from hardthresh.losses.local_quadratic import LocalQuadratic, QuadraticMean
 from hardthresh.losses.mean import InnerHessian, ScalarMeanLoss
 
 from .composite import Composite, as_loss
@@ -276,6 +277,18 @@ class LinearModel(Composite):
         like = self.design.zeros(self.weights.shape[0])
         targets = Targets(like, self.curvature_bound * self.weights, self.targets.n_examples, None)
         return LinearModel(self.design, like)._with(targets=targets, l2=self.l2, _ridged=self._ridged)
+
+    def quadratic_model(self, at: Evaluation) -> LinearModel:
+        """Return the quadratic model of f around an evaluated point: f itself, if that is quadratic.
+
+        It is evaluated as f is, and no likelihood; its mini-batches are not defined.
+        """
+        if self.traits.quadratic:
+            return self
+        u = self.predict(at.point) if at.prediction is None else at.prediction
+        model = self._with(loss=LocalQuadratic(QuadraticMean.of(self.mean_loss, u)))
+        model.rows = None  # type: ignore[assignment, method-assign]
+        return model
 
     def double(self) -> LinearModel:
         """Return the same model in double precision: its numbers count as exact; see `Design.double`."""

@@ -66,11 +66,13 @@ def tables(blocks: list[np.ndarray]) -> Iterator[Table]:
 class BlockModel:
     r"""The quadratic :math:`\tfrac{1}{2} b^\top H b - c^\top b` over blocks of coordinates.
 
+    With several right-hand sides c it is the sum of their quadratics, each with its own b.
+
     Parameters
     ----------
     hessian : array, shape (p, p)
         H, positive semidefinite.
-    linear : array, shape (p,)
+    linear : array, shape (p,) or (p, q)
         c.
     blocks : list of arrays of int
         The coordinates of each block; blocks may overlap.
@@ -91,9 +93,11 @@ class BlockModel:
         diagonal = hessian.diagonal()
         self.scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
         p = self.scale.size
-        self.augmented = np.zeros((p + 1, p + 1))
+        sides = linear.reshape(p, -1) * self.scale[:, None]
+        self.augmented = np.zeros((p + sides.shape[1], p + sides.shape[1]))
         self.augmented[:p, :p] = hessian * self.scale[:, None] * self.scale
-        self.augmented[:p, p] = self.augmented[p, :p] = linear * self.scale
+        self.augmented[:p, p:], self.augmented[p:, :p] = sides, sides.T
+        self.sides = linear.shape[1:]
         self.blocks, self.free, self.eps = blocks, free, eps
         self.tables = list(tables(blocks))
         self.ridge = max(1e-9, 10.0 * eps)
@@ -139,7 +143,8 @@ class BlockChoice:
     @property
     def decrease(self) -> float:
         """By how much the quadratic is lower than at zero."""
-        return -0.5 * float(self._swept_matrix[-1, -1])
+        p = self._swept.size
+        return -0.5 * float(np.trace(self._swept_matrix[p:, p:]))
 
     @property
     def columns(self) -> np.ndarray:
@@ -148,9 +153,9 @@ class BlockChoice:
 
     @property
     def coef(self) -> np.ndarray:
-        """The coefficients of all columns."""
-        coef: np.ndarray = np.where(self._swept, self._swept_matrix[:-1, -1], 0.0) * self._model.scale
-        return coef
+        """The coefficients of all columns, shape (p,) or (p, q)."""
+        coef = np.where(self._swept[:, None], self._sides[: self._swept.size], 0.0) * self._model.scale[:, None]
+        return coef.reshape(-1, *self._model.sides)
 
     def copy(self) -> BlockChoice:
         twin = object.__new__(type(self))
@@ -190,9 +195,8 @@ class BlockChoice:
                 part = Table(table.blocks[rows], table.columns[rows], table.there[rows])
                 own = part.there & private[part.columns]
                 inverse = -part.diagonal_blocks(self._swept_matrix, own) + np.eye(own.shape[1]) * ~own[:, :, None]
-                coef = np.where(own, self._swept_matrix[part.columns, -1], 0.0)
-                back = np.linalg.solve(inverse, coef[:, :, None])[:, :, 0]
-                cost[part.blocks] = 0.5 * np.sum(coef * back, axis=1)
+                coef = np.where(own[:, :, None], self._sides[part.columns], 0.0)
+                cost[part.blocks] = 0.5 * np.sum(coef * np.linalg.solve(inverse, coef), axis=(1, 2))
                 self._model.work += part.pairs * own.shape[1]
         self._model.work += OVERHEAD
         return cost[list(self.chosen)]
@@ -222,7 +226,7 @@ class BlockChoice:
         """
         if self._model.work > self._end:
             return
-        others = [*self._others()]
+        others, p = [*self._others()], self._swept.size
         for place, gone in enumerate(self.chosen):
             block = self._model.blocks[gone]
             own = block[self._swept[block] & (self._covers[block] == 1)]
@@ -234,9 +238,9 @@ class BlockChoice:
                     np.where(there[:, None, :], part[:, table.columns].transpose(1, 0, 2), 0.0) for part in (rows, lost)
                 )
                 more = images.transpose(0, 2, 1) @ back
-                after.append((table, there, pull + np.where(there, lost[:, -1] @ images, 0.0), left + more))
+                after.append((table, there, pull + images.transpose(0, 2, 1) @ lost[:, p:], left + more))
             self._model.work += OVERHEAD + own.size * (own.size * rows.shape[1] + self._model.squares)
-            gains = self._gains(after) - 0.5 * float(rows[:, -1] @ lost[:, -1])
+            gains = self._gains(after) - 0.5 * float(np.sum(rows[:, p:] * lost[:, p:]))
             added = int(np.argmax(gains))
             if gains[added] > -np.inf:
                 yield place, added, float(gains[added])
@@ -245,18 +249,22 @@ class BlockChoice:
         """Yield the tables, where they have columns that are not chosen, their slopes, and what is left of H there."""
         for table in self._model.tables:
             there = table.there & (self._covers[table.columns] == 0)
-            pull = np.where(there, self._swept_matrix[table.columns, -1], 0.0)
+            pull = np.where(there[:, :, None], self._sides[table.columns], 0.0)
             yield table, there, pull, table.diagonal_blocks(self._swept_matrix, there)
 
     def _gains(self, others: Iterable[tuple[Table, np.ndarray, np.ndarray, np.ndarray]]) -> np.ndarray:
         found = np.zeros(len(self._model.blocks))
         for table, there, pull, left in others:
             ridge = np.eye(there.shape[1]) * np.where(there, self._model.ridge, 1.0 + self._model.ridge)[:, :, None]
-            answer = np.linalg.solve(left + ridge, pull[:, :, None])[:, :, 0]
-            found[table.blocks] = 0.5 * np.sum(answer * pull, axis=1)
+            found[table.blocks] = 0.5 * np.sum(pull * np.linalg.solve(left + ridge, pull), axis=(1, 2))
         self._model.work += self._model.cubes
         found[[*self.chosen, *([] if self._kept_out is None else [self._kept_out])]] = -np.inf
         return found
+
+    @property
+    def _sides(self) -> np.ndarray:
+        """The right-hand sides after the sweeps, a row for each column."""
+        return self._swept_matrix[:, self._swept.size :]
 
     def _begin(self) -> None:
         """Sweep all columns of the chosen blocks."""

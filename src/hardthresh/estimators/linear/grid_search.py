@@ -13,12 +13,12 @@ from hardthresh.arrays import double, to_numpy
 from hardthresh.core.constraint import coordinate_budget
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.progress import progress_line
+from hardthresh.core.result import Result
+from hardthresh.core.solver import Solver
 from hardthresh.losses import Loss, VectorLoss
-from hardthresh.objectives import LinearModel, MultiOutputModel
 from hardthresh.selection import FoldPath, generalized_fold_paths, least_squares_fold_paths
 from hardthresh.selection.comparison import in_parallel
-from hardthresh.solvers import WorkingSet
-from hardthresh.solvers.block_path import quadratic_block_path
+from hardthresh.solvers import WorkingSet, minimize
 from hardthresh.solvers.start import starting_point
 
 from ..base import is_real
@@ -73,10 +73,13 @@ class GridSearch(CrossValidatedMixin, SparseLinearModel):
         null = self._problem(train, 0)
         size = min(_PILOT, int(number_of_examples(null.objective)) // 10, self._choices()[0])
         pilot = null.with_budget(size).with_ridge(self._loss.default_ridge)
-        if nuisance.rounds == 1:  # it is not estimated
-            return nuisance.start(pilot)
-        loss: Loss | VectorLoss = self._settled(pilot, None, self._seed())[0].objective.loss
+        loss: Loss | VectorLoss = nuisance.of_fold(pilot, self._solve_roughly)
         return loss
+
+    def _solve_roughly(self, problem: Problem, w0: Any) -> Result:
+        """Return the fit of a pilot model, of which no more is wanted than the parameter of its loss."""
+        objective, constraint, solver = problem.objective, problem.constraint, self._fast_solver(problem)
+        return minimize(objective, constraint, solver, w0, tol=self.tol, max_iter=self.max_iter, seed=self._seed())
 
     def _prediction_model(self, loss: Loss | VectorLoss, table: Table) -> PredictionModel:
         """Return how predictions of models with a loss are scored."""
@@ -227,31 +230,25 @@ class GridSearch(CrossValidatedMixin, SparseLinearModel):
     def _fold(self, train: Table, sizes: np.ndarray, ridges: np.ndarray, seed: int) -> FoldFits:
         """Return paths fitted on the training rows alone: with one ridge, and with the others on the same features.
 
-        Each fit of that path starts from the last one.
+        By default these are what the quadratic model at the null model chooses. With another solver each fit of the
+        path starts from the last one.
         """
         loss = self._fold_loss(train)
         problem = self._problem(train, int(sizes[-1])).with_loss(loss)
-        searched = (ridges.size - 1) // 3  # as in `least_squares_fold_paths`
-        plain = problem.with_ridge(0.0)
-        if self.solver == "auto" and isinstance(plain.objective, LinearModel):
-            points = quadratic_block_path(
-                plain.objective, plain.constraint, sizes.tolist(), ridges.tolist(), searched, self.tol
-            )
-            if points is not None:
-                return self._fold_fits_of(problem, points, self._prediction_model(loss, train), [])
-        solver = self._solver(problem)
-        if self.solver == "auto" and isinstance(solver, WorkingSet) and isinstance(problem.objective, MultiOutputModel):
-            solver = replace(solver, effort="fast")  # as in `selection.path`
-        path = self._warm_path(problem.with_ridge(float(ridges[searched])), sizes.tolist(), seed, solver)
-        unconverged = [result.status.sentence for result in path if not result.converged]
-        points = np.zeros((sizes.size, ridges.size, *path[0].w.shape[::-1]))
-        for row, (size, result) in enumerate(zip(sizes.tolist(), path, strict=True)):
-            for column, ridge in enumerate(ridges.tolist()):
-                refitted = result.w
-                if column != searched:
-                    refitted = problem.with_ridge(ridge).with_budget(size).refitted(result.w, result.support)
-                points[row, column] = to_numpy(problem.by_output(refitted))
+        searched = problem.with_ridge(float(ridges[(ridges.size - 1) // 3]))  # as in `least_squares_fold_paths`
+        budgets, path = sizes.tolist(), []
+        supports = searched.supports_by_model(budgets, self.tol) if self.solver == "auto" else None
+        if supports is None:
+            path = self._warm_path(searched, budgets, seed, self._fast_solver(searched))
+            supports = [problem.coordinates(result.support) for result in path]
+        points, failed = problem.minimisers(supports, budgets, ridges)
+        unconverged = [*(result.status.sentence for result in path if not result.converged), *failed]
         return self._fold_fits_of(problem, points, self._prediction_model(loss, train), unconverged)
+
+    def _fast_solver(self, problem: Problem) -> Solver:
+        """Return the solver of a path in folds, which only has to rank the sizes; see `selection.path`."""
+        solver = self._solver(problem)
+        return replace(solver, effort="fast") if self.solver == "auto" and isinstance(solver, WorkingSet) else solver
 
     def _fold_fits_of(
         self, problem: Problem, points: np.ndarray, prediction: PredictionModel, unconverged: list[str]

@@ -72,6 +72,10 @@ class Nuisance(ABC):
     def finish(self, problem: Problem, result: Result) -> Fit:
         """Return the fit on the support of a result, with the parameter that belongs to it."""
 
+    def of_fold(self, pilot: Problem, solve: Solve) -> Any:
+        """Return the loss of all models of a fold: that of a pilot model, which has few features."""
+        return settle(self, pilot.with_loss(self.start(pilot)), solve, None)[0].objective.loss
+
 
 class ScalarNuisance(Nuisance):
     """A positive parameter with an update for given predictions, whose fixed point is the estimate."""

@@ -15,15 +15,15 @@ from hardthresh.constraints import GroupSparsity, OverlappingGroupSparsity, RowS
 from hardthresh.constraints.labels import changed
 from hardthresh.constraints.supports import Rows
 from hardthresh.core.checking import checked_integer
-from hardthresh.core.constraint import Projection
+from hardthresh.core.constraint import coordinate_budget
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.support import Support
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 from hardthresh.losses import Loss, VectorLoss
 from hardthresh.objectives import LinearModel, MultiOutputModel, OrdinalModel
-from hardthresh.solvers.subspace import FULL_SOLVE, refine
-from hardthresh.solvers.working_set.row_refits import refit_rows
+from hardthresh.solvers.model_supports import model_supports, null_evaluation
+from hardthresh.solvers.working_set.support_grid import refit_supports
 
 from ..base import numpy_dtype
 from ..table import take_columns
@@ -86,17 +86,27 @@ class Problem:
         """Return the problem with another loss."""
         return replace(self, objective=self.objective.with_loss(loss))
 
-    def refitted(self, w: Array, support: Support) -> Array:
-        """Return the minimiser on the support of a point."""
-        objective = self.objective
-        if not isinstance(objective, MultiOutputModel) or not isinstance(support, Rows):
-            found = Projection(w, support)
-            return refine(objective, self.constraint, found, cg_iterations=0, rounds=FULL_SOLVE).projection.point
-        xp, rows = namespace(w), support.rows
-        at = refit_rows(objective.columns(rows), xp.take(w, rows, axis=0), tol=0.0)
-        place = np.full(w.shape[0], rows.shape[0])
-        place[to_numpy(rows)] = np.arange(rows.shape[0])
-        return xp.take(xp.concat([at.point, 0 * w[:1, :]], axis=0), move(place, w), axis=0)
+    def coordinates(self, support: Support) -> np.ndarray:
+        """Return the coordinates of a support; of matrices the rows."""
+        return to_numpy(support.rows if isinstance(support, Rows) else support.indices)
+
+    def supports_by_model(self, sizes: Sequence[int], tol: float) -> list[np.ndarray] | None:
+        """Return the supports of some sizes by the quadratic model at the null model; see `model_supports`."""
+        constraints = [self.with_budget(size).constraint for size in sizes]
+        return model_supports(self.objective, null_evaluation(self.objective, self.constraint), constraints, tol)
+
+    def minimisers(
+        self, supports: Sequence[np.ndarray], sizes: Sequence[int], ridges: np.ndarray
+    ) -> tuple[np.ndarray, list[str]]:
+        """Return the minimisers on the supports of some sizes with some ridges, and which of them were not found.
+
+        They have the shape (n_sizes, n_ridges, ...), coordinates along the last axis; see `refit_supports`.
+        """
+        model, constraint = self.objective, self.constraint
+        plain = coordinate_budget(constraint, tuple(model.shape))
+        null, bounds = null_evaluation(model, constraint).point, None if plain is None else plain.bounds
+        points, unconverged = refit_supports(model, null, constraint.free, supports, sizes, ridges, bounds)
+        return points if points.ndim == 3 else np.swapaxes(points, 2, 3), unconverged
 
     def by_output(self, w: Array) -> Array:
         """Return a point with its coordinates along the last axis, centred over classes that a constant may move."""

@@ -22,7 +22,7 @@ from ..table import Table
 from .criterion import number_of_examples
 from .cross_validation import SparseLinearModelCV
 from .held_out import held_out_scores
-from .nuisance import Fit, Nuisance, moved, refitted, rows_of, spread
+from .nuisance import Fit, Nuisance, Solve, moved, refitted, rows_of, spread
 from .pinball_vertices import minimise_pinball
 from .prediction import PointwisePrediction, PredictionModel
 from .problem import Problem
@@ -61,6 +61,10 @@ class Smoothing(Nuisance):
         least = 0.0 if problem.intercept else 1.0  # targets far from zero have curvature there all the same
         h = max(width, least) * spread(problem)
         return Quantile(tau, max(h, self._enough(problem, _CURVED_PER_COEFFICIENT * (size + 1))))
+
+    def of_fold(self, pilot: Problem, solve: Solve) -> Loss:
+        """Return the loss of the search: nothing is estimated."""
+        return self.start(pilot)
 
     def _enough(self, problem: Problem, rows: float) -> float:
         """Return the distance from their quantile within which so many targets less the offset are, or all of them.

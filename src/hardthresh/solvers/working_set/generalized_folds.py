@@ -21,14 +21,12 @@ from hardthresh.objectives import LinearModel
 from .folds import FoldPath, checked_budgets, checked_ridges, checked_training, least_squares_fold_paths
 from .model import union
 from .refits import ColumnsToRefit
+from .support_grid import ENTRIES, different_refits, refits_within, unconverged_refit
 
 _LEAST_CURVATURE = 1e-4
 """The curvature of a loss at the null model counts as at least this share of the largest one: working responses are
 divided by it. Rows with less, of a probability within 1e-5 of 0 or 1 beside others of 1/2, have no say in the moments
 of a column. Arbitrary, and only free columns or an offset lead there."""
-_ENTRIES = 1 << 23
-"""Most entries of the columns that are copied at a time: 64 MB. Arbitrary: refits in parts start farther away, and
-take a few more steps."""
 _ROUNDING = 1e-10
 """Numbers that differ by this share count as equal: far above the rounding of a loss, and far below what matters."""
 
@@ -206,7 +204,7 @@ class _Fold:
         """Return the null model."""
         loss, few = self.objective.loss, self.few_columns(self.free)
         every = np.ones((1, few.model.penalties.size), dtype=bool)
-        (coef,), (converged,) = few.refits(every, np.zeros(1), np.array([-1]))
+        (coef,), (converged,) = refits_within(few.model, few.bounds, every, np.zeros(1), np.array([-1]))
         prediction = coef @ few.model.columns
         u = prediction if self.offset is None else prediction + self.offset
         curvature = loss.curvature(loss.mean(u), u)  # at the expected target
@@ -263,7 +261,7 @@ class _Fold:
         """
         used = chosen.any(axis=(0, 1))
         columns, chosen = columns[used], chosen[:, :, used]
-        if columns.size * self.rows.size <= _ENTRIES or chosen.shape[:2] == (1, 1):
+        if columns.size * self.rows.size <= ENTRIES or chosen.shape[:2] == (1, 1):
             return self.few_columns(columns, null.coef).path(chosen, budgets, ridges)
         axis, middle = (1, ridges.size // 2) if ridges.size > 1 else (0, len(budgets) // 2)
         first, second = np.split(chosen, [middle], axis=axis)
@@ -353,66 +351,18 @@ class _Columns:
     intercept: bool
     model: ColumnsToRefit
 
-    def refits(self, chosen: np.ndarray, ridges: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the minimisers on several supports within the bounds, as `ColumnsToRefit.refits` does without."""
-        coefs, converged = self.model.refits(chosen, ridges, starts)
-        if self.bounds is not None:
-            beyond = (coefs < self.bounds[0]) | (coefs > self.bounds[1])
-            again = np.flatnonzero(beyond.any(axis=1) | ~converged)
-            coefs[again], converged[again] = self.model.refits_within(self.bounds, chosen[again], ridges[again])
-        return coefs, converged
-
     def path(self, chosen: np.ndarray, budgets: list[int], ridges: np.ndarray) -> FoldPath:
         """Return the fits on the supports of budgets and ridges."""
         n_budgets, n_ridges, n_columns = chosen.shape
         if self.intercept:
             chosen = np.concatenate([chosen, np.ones((n_budgets, n_ridges, 1), dtype=bool)], axis=2)
-        refit_of, refits, starts = _different(chosen, ridges)
+        refit_of, refits, starts = different_refits(chosen, ridges)
         wanted, ridge_of = chosen.reshape(n_budgets * n_ridges, -1)[refits], ridges[refits % n_ridges]
-        coefs, converged = self.refits(wanted, ridge_of, starts)
+        coefs, converged = refits_within(self.model, self.bounds, wanted, ridge_of, starts)
         unconverged = [
-            f"the fit of budget {budgets[refit // n_ridges]} with ridge {ridges[refit % n_ridges]:g} has not converged"
+            unconverged_refit(budgets[refit // n_ridges], float(ridges[refit % n_ridges]))
             for refit in refits[~converged].tolist()
         ]
         slopes = (coefs[:, :n_columns] / self.scale)[refit_of]
         levels = coefs[:, n_columns:].sum(axis=1)[refit_of]
         return FoldPath(self.columns, slopes, levels - slopes @ self.mean, unconverged)
-
-
-def _different(chosen: np.ndarray, ridges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the refits of a grid of supports, from the largest ridge to the smallest, each of them once.
-
-    Parameters
-    ----------
-    chosen : array of bool, shape (n_budgets, n_ridges, n_columns)
-        The supports.
-    ridges : array, shape (n_ridges,)
-        The ridges.
-
-    Returns
-    -------
-    refit_of : array of int, shape (n_budgets, n_ridges)
-        The refit of each place of the grid.
-    refits : array of int, shape (n_refits,)
-        For each refit one of these places, as a flat index.
-    starts : array of int, shape (n_refits,)
-        The refit from which it starts: of the same support with a larger ridge, or else of the last budget; or -1.
-    """
-    n_budgets, n_ridges = chosen.shape[:2]
-    refit_of = np.empty((n_budgets, n_ridges), dtype=np.int64)
-    refits: list[int] = []
-    starts: list[int] = []
-    known: dict[tuple[bytes, float], int] = {}
-    latest: dict[bytes, int] = {}
-    packed = np.packbits(chosen, axis=2)
-    for place in np.argsort(-ridges, kind="stable").tolist():
-        before, ridge = -1, float(ridges[place])
-        for budget in range(n_budgets):
-            support = packed[budget, place].tobytes()
-            refit = known.get((support, ridge))
-            if refit is None:
-                refit = known[support, ridge] = len(refits)
-                refits.append(budget * n_ridges + place)
-                starts.append(latest.get(support, before))
-            refit_of[budget, place] = before = latest[support] = refit
-    return refit_of, np.array(refits), np.array(starts)

@@ -319,7 +319,7 @@ def refit_to_the_end(
     model = objective
     compiled = _kernel_for(model.mean_loss) if isinstance(model, LinearModel) and _is_small(model, start) else None
     if isinstance(model, LinearModel) and compiled is not None:
-        columns, mean_loss, offset, l2 = _numpy_parts(model.columns(start.support.indices))
+        columns, mean_loss, offset, l2 = numpy_parts(model.columns(start.support.indices))
         coef, prediction = gather(start.point, start.support.indices), np.empty(columns.shape[1])
         value, end = compiled.refit(
             _kernel_loss(mean_loss), columns, offset, l2, coef, prediction,
@@ -344,7 +344,7 @@ def _is_small(model: LinearModel, start: Projection) -> bool:
     return isinstance(start.point, np.ndarray) and start.point.dtype == np.float64 and entries <= _COMPILED_ENTRIES
 
 
-def _numpy_parts(model: LinearModel) -> tuple[np.ndarray, ScalarMeanLoss, np.ndarray | None, np.ndarray]:
+def numpy_parts(model: LinearModel) -> tuple[np.ndarray, ScalarMeanLoss, np.ndarray | None, np.ndarray]:
     """Return the columns as rows, mean loss, offset and ridges of a model, of contiguous arrays of float64."""
     columns = np.ascontiguousarray(double(model.design.dense()).T)
     y, weights = np.ascontiguousarray(double(model.y)), np.ascontiguousarray(double(model.weights))
@@ -534,7 +534,7 @@ class RefitSearch:
     """
 
     def __init__(self, model: LinearModel, fixed: np.ndarray, negligible: float, separated: float = -inf) -> None:
-        self._columns, self._mean_loss, self._offset, self._l2 = _numpy_parts(model)
+        self._columns, self._mean_loss, self._offset, self._l2 = numpy_parts(model)
         self._null = double(model.null_point())
         self._fixed, self._negligible = frozenset(fixed.tolist()), negligible
         self._fits: dict[tuple[int, ...], Refit] = {}

@@ -39,8 +39,7 @@ def rows_state(
 ) -> WorkingState:
     """Return the state where a run starts: at the projection of a point, or at the minimiser on the free rows."""
     if w0 is None:
-        w, free = objective.null_point(), np.asarray(structure.free, dtype=np.int64)
-        at = objective.evaluate(w) if free.size == 0 else _null_model(objective, move(free, w))
+        at = null_model(objective, np.asarray(structure.free, dtype=np.int64))
         projection = constraint.project(at.point)
     else:
         at, projection = starting_point(objective, constraint, w0)
@@ -49,8 +48,12 @@ def rows_state(
     return WorkingState(at=at, support=projection.support, seed=seed, curvature=curvature, checkpoint=checkpoint)
 
 
-def _null_model(objective: RowObjective, free: Array) -> Evaluation:
+def null_model(objective: RowObjective, rows: np.ndarray) -> Evaluation:
     """Return f at its minimiser on the free rows."""
+    w = objective.null_point()
+    if rows.size == 0:
+        return objective.evaluate(w)
+    free = move(rows, w)
     few = objective.columns(free)
     fitted = refit_rows(few, few.null_point(), 0.0)
     return objective.evaluate(scatter(fitted.point, free, objective.shape[0]), fitted.prediction)
