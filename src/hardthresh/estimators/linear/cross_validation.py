@@ -127,9 +127,11 @@ class SparseLinearModelCV(GridSearch):
         -----
         With the default solver all folds of least squares share their readings of the data, and all ridges of a fold
         its Gram matrix (`hardthresh.selection.least_squares_fold_paths`); other losses are refitted on the features
-        that such a search chooses (`hardthresh.selection.generalized_fold_paths`). With groups, or another solver, a
-        path with one ridge finds the features, each fit starting from the last one, and the other ridges are refitted
-        on them; `n_jobs` and `max_iter` are about these.
+        that such a search chooses (`hardthresh.selection.generalized_fold_paths`). Where folds do not share it, as for
+        several outputs or classes, groups, censored times and ordered classes, the quadratic model at the null model
+        of each fold chooses the features of all numbers, with one of the ridges, and all ridges are refitted on them.
+        With another solver a path with that ridge finds them, each fit starting from the last one; `n_jobs` and
+        `max_iter` are about these.
 
         The test of step 2 is a heuristic. The gain of the best model over that without features, in held-out loss, has
         to be more than its standard error; and unless it is more than three of them, a permutation test of all columns
