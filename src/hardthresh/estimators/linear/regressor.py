@@ -47,7 +47,9 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
 
         It is 1 less the mean loss of the predictions over that of the best constant, to which the offset is added too;
         the best is 1. Without an offset it is what the regressors of scikit-learn with the same loss return, and
-        `sklearn.metrics.d2_tweedie_score`.
+        `sklearn.metrics.d2_tweedie_score`. Where that constant has no loss, as where all targets are equal, it is 1 for
+        perfect predictions, else 0, as `r2_score` has it: NaN would be the mean over folds, and a grid search would
+        take its first candidate.
 
         Parameters
         ----------
