@@ -200,7 +200,7 @@ def test_check_05_weights_under_efron_are_those_of_lifelines():
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 def test_check_10_survival_functions_of_lifelines():
-    """Times without ties: where deaths are tied, lifelines has Breslow's sum with the coefficients of Efron."""
+    """Of times without ties."""
     X, y, _ = drawn("cox_breslow")
     theirs, table = lifelines_fit(X, y)
     model = estimator("cox_efron").fit(X, y)
@@ -209,6 +209,29 @@ def test_check_10_survival_functions_of_lifelines():
     assert_allclose(model.means_, X.mean(axis=0), rtol=1e-12)
     hazards = theirs.baseline_cumulative_hazard_.loc[model.event_times_].to_numpy()[:, 0]
     assert_allclose(model.baseline_cumulative_hazard_, hazards, rtol=1e-6)
+
+
+def breslow(X, y, coef):
+    """The cumulative hazard at the means of the columns, by Breslow's sum over event times."""
+    risks = np.exp((X - X.mean(axis=0)) @ coef)
+    deaths = [(time, np.sum((y[:, 0] == time) & (y[:, 1] > 0))) for time in np.unique(y[y[:, 1] > 0, 0])]
+    return np.cumsum([count / risks[y[:, 0] >= time].sum() for time, count in deaths])
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_check_10_under_efron_others_keep_the_hazard_of_breslow():
+    """Ours has Efron's terms, by hand in `tests/estimators/test_cox.py`: it rises faster where deaths are tied."""
+    X, y, _ = drawn("cox_efron")
+    model = fitted("cox_efron")
+    expected = breslow(X, y, model.coef_)
+    theirs, _ = lifelines_fit(X, y)
+    hazards = theirs.baseline_cumulative_hazard_.loc[model.event_times_].to_numpy()[:, 0]
+    assert_allclose(hazards, expected, rtol=1e-6)
+    assert (model.baseline_cumulative_hazard_ > 1.05 * expected)[1:].all()
+    module = pytest.importorskip("sksurv.linear_model", reason="scikit-survival is not installed")
+    other = module.CoxPHSurvivalAnalysis(ties="efron", tol=1e-12).fit(X, structured(y))
+    at_means = other.predict_cumulative_hazard_function(X.mean(axis=0)[None, :])[0]
+    assert_allclose(at_means(model.event_times_), expected, rtol=1e-6)
 
 
 def test_check_10_the_concordance_of_lifelines():
