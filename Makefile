@@ -77,7 +77,7 @@ clean: ## remove everything that make has built
 
 .venv/demo.stamp: EXTRAS = cli,report
 .venv/reproduce.stamp: EXTRAS = cli,report,torch
-.venv/test.stamp: EXTRAS = test
+.venv/test.stamp: EXTRAS = test,peers
 .venv/docs.stamp: EXTRAS = docs
 .venv/bench.stamp: EXTRAS = bench
 .venv/%.stamp: pyproject.toml hatch_build.py src/hardthresh/_kernel.c | $(BIN)/python
