@@ -33,6 +33,8 @@ class Table:
     """The rows of X that the table has; None for all of them."""
     given: Any = None
     """The data frame or array that X encodes, all of its rows; None if X is what was given."""
+    codes: Any = None
+    """What is known of the targets besides their numbers, such as the labels that these stand for; None for most."""
 
     @property
     def n_rows(self) -> int:
@@ -47,7 +49,7 @@ class Table:
         else:
             X = _take(X.tocsr() if hasattr(X, "tocsr") else X, rows)
         y, sample_weight, offset = (_take(a, rows) for a in (self.y, self.sample_weight, self.offset))
-        return Table(X, y, sample_weight, offset, places, self.given)
+        return replace(self, X=X, y=y, sample_weight=sample_weight, offset=offset, rows=places)
 
     def with_targets(self, y: np.ndarray) -> Table:
         """Return the table with other targets, and everything in the library and on the device of X."""

@@ -17,6 +17,7 @@ from hardthresh.core.state import Trace
 from hardthresh.core.stationarity import leading_norm
 from hardthresh.solvers.start import starting_point
 
+from ..table import Table
 from .certificate import certify_problem
 from .choosing import ChoosingModel
 from .fingerprint import Fingerprint
@@ -153,8 +154,8 @@ class AssessedModel(ChoosingModel):
         model = problem.objective
         return self._expected(double(model.predict(point_of(problem, coef, intercept, "the model"))), model.loss)
 
-    def _shown(self, rows: Rows) -> Rows:
-        """Return rows with targets as people know them, where the loss takes other numbers."""
+    def _shown(self, rows: Rows, table: Table) -> Rows:
+        """Return rows of a table with targets as people know them, where the loss takes other numbers."""
         return rows
 
     def _fit_scores(self, problem: Problem, at: Evaluation) -> dict[str, float]:

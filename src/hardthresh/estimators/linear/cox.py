@@ -180,12 +180,7 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
         HardThreshError, ValueError
             As for the other sparse linear models.
         """
-        if y is None:
-            return super().summary(X, y, sample_weight, offset)
-        targets = SurvivalTargets.of(y, strata)
-        counted = slice(None) if sample_weight is None else np.asarray(to_numpy(sample_weight)) > 0
-        times = np.unique(as_numbers(np.asarray(targets.time), "y").astype(np.float64)[counted])
-        return _with_times(super().summary(X, targets, sample_weight, offset), times)
+        return super().summary(X, y if strata is None else SurvivalTargets.of(y, strata), sample_weight, offset)
 
     def predict(self, X: Any, offset: Any = None) -> Any:
         """Return x'b + offset, the logarithm of the relative hazard, shape (n_samples,).
@@ -310,27 +305,17 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
         table = super()._validate(X, targets.time, sample_weight, offset, reset=reset)
         time = as_numbers(np.asarray(table.y), "y").astype(np.float64)
         counted = np.ones(time.size, dtype=bool) if table.sample_weight is None else table.sample_weight > 0
-        rows, labels = targets.rows(time, counted)
-        if reset:
-            self._stratum_labels = labels
-        return Table(table.X, rows, table.sample_weight, table.offset, table.rows, table.given)
+        rows, codes = targets.rows(time, counted)
+        return replace(table, y=rows, codes=codes)
 
-    def _encode_target(self, y: np.ndarray, *, reset: bool) -> np.ndarray:
-        """Return the targets with the rank of each time in its place, which single precision has too."""
-        distinct, rank = np.unique(y[:, 0], return_inverse=True)
-        if reset:
-            self._distinct_times = distinct.tolist()
-        return np.column_stack([rank, y[:, 1:]])
+    def _encode(self, given: Table, *, reset: bool = True) -> Table:
+        rows, codes = given.codes.ranked(given.y)
+        return super()._encode(replace(given, y=rows, codes=codes), reset=reset)
 
-    def _decode_target(self, y: Any) -> np.ndarray:
+    def _targets_as_given(self, table: Table) -> np.ndarray:
         """Return times, events, and perhaps the labels of strata: of objects if these are no numbers."""
-        decoded = _timed(double(y), np.array(self._distinct_times))
-        if self._stratum_labels is None:
-            return decoded
-        labels = np.array(self._stratum_labels)[decoded[:, 2].astype(np.int64)]
-        parts = [decoded[:, :2], labels[:, None]]
-        numeric = labels.dtype.kind in "fiub"
-        return np.concatenate(parts if numeric else [part.astype(object) for part in parts], axis=1)
+        labelled: np.ndarray = table.codes.labelled(double(table.y))
+        return labelled
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -354,24 +339,23 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
 
     def _diagnostics(self, problem: Problem, result: Result) -> dict[str, Any]:
         """Return the means of the columns and the baseline hazard there."""
-        times, hazards = _baseline(problem, result.state.at, np.array(self._distinct_times))
+        times, hazards = _baseline(problem, result.state.at)
         found: dict[str, Any] = {"means_": namespace(problem.mean).asarray(problem.mean, copy=True)}
-        if self._stratum_labels is None:
-            found |= {"event_times_": times[0], "baseline_cumulative_hazard_": hazards[0]}
-        else:
-            labels = [self._stratum_labels[number] for number in times]
-            found["event_times_"] = dict(zip(labels, times.values(), strict=True))
-            found["baseline_cumulative_hazard_"] = dict(zip(labels, hazards.values(), strict=True))
-        del self._stratum_labels
+        if problem.codes.strata is None:
+            return found | {"event_times_": times[0], "baseline_cumulative_hazard_": hazards[0]}
+        labels = problem.codes.strata[[*times]].tolist()
+        found["event_times_"] = dict(zip(labels, times.values(), strict=True))
+        found["baseline_cumulative_hazard_"] = dict(zip(labels, hazards.values(), strict=True))
         return found
 
     def _summarize(self, problem: Problem, w: Any) -> Summary:
-        summary = super()._summarize(problem, w)
-        of_fit = self._training is not None and problem is self._training[0]
-        return _with_times(summary, np.array(self._distinct_times)) if of_fit else summary
+        """Return the summary, with times in the place of their ranks."""
+        summary, timed = super()._summarize(problem, w), problem.codes.timed
+        path = None if summary.path is None else replace(summary.path, y=timed(summary.path.y))
+        return replace(summary, rows=replace(summary.rows, y=timed(summary.rows.y)), path=path)
 
-    def _shown(self, rows: Rows) -> Rows:
-        return replace(rows, y=_timed(rows.y, np.array(self._distinct_times)))
+    def _shown(self, rows: Rows, table: Table) -> Rows:
+        return replace(rows, y=table.codes.timed(rows.y))
 
     def _fit_scores(self, problem: Problem, at: Evaluation) -> dict[str, float]:
         model = problem.objective
@@ -379,19 +363,7 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
         return {"concordance": c}
 
 
-def _with_times(summary: Summary, distinct: np.ndarray) -> Summary:
-    """Return a summary of rows with times in the place of their ranks."""
-    rows, path = summary.rows, summary.path
-    path = None if path is None else replace(path, y=_timed(path.y, distinct))
-    return replace(summary, rows=replace(rows, y=_timed(rows.y, distinct)), path=path)
-
-
-def _timed(y: np.ndarray, distinct: np.ndarray) -> np.ndarray:
-    """Return targets with times in the place of their ranks."""
-    return np.column_stack([distinct[y[:, 0].astype(np.int64)], y[:, 1:]])
-
-
-def _baseline(problem: Problem, at: Evaluation, distinct: np.ndarray) -> tuple[dict[int, Any], dict[int, Any]]:
+def _baseline(problem: Problem, at: Evaluation) -> tuple[dict[int, Any], dict[int, Any]]:
     """Return the event times and the cumulative hazards at the means of the columns, by the number of the stratum."""
     mean_loss = problem.objective.mean_loss
     assert isinstance(mean_loss, CoxMean)
@@ -401,7 +373,7 @@ def _baseline(problem: Problem, at: Evaluation, distinct: np.ndarray) -> tuple[d
     times, hazards = {}, {}
     for part in sets.strata():
         number = int(y[sets.order[sets.starts[part.start]], 2]) if y.shape[1] == 3 else 0
-        times[number] = distinct[sets.times[part][::-1].astype(np.int64)]
+        times[number] = problem.codes.times[sets.times[part][::-1].astype(np.int64)]
         hazards[number] = np.cumsum(jumps[part][::-1])
     return times, hazards
 

@@ -450,7 +450,7 @@ class SparseLinearModelCV(GridSearch):
         number = np.repeat(np.arange(len(splits)), [every[test].size for _, test in splits])
         prediction = search.everywhere.prediction
         expected = self._expected(u[:, 0], getattr(prediction, "loss", self._loss))
-        self._held_out_rows = self._shown(Rows(y, expected, weight, held_out=True))
+        self._held_out_rows = self._shown(Rows(y, expected, weight, held_out=True), table)
         known = None if table.offset is None else double(table.offset)[held_out]
         scores = prediction.held_out_scores(y, u[:, 0], weight, number, known)
         if not votes.any():  # the line would be that of one constant for each fold

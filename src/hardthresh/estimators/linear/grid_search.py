@@ -273,7 +273,7 @@ class GridSearch(CrossValidatedMixin, SparseLinearModel):
         if self.scoring is None:
             return self._fold_scores(fold, table, split).reshape(shape)
         test = table.take(split[1])
-        y = self._decode_target(test.y)
+        y = self._targets_as_given(test)
         fits = (fold.every(*fit, test) for fit in zip(*fold.flat(), strict=True))
         scores = [self._score_by_scorer({**self._fitted(*fit), **self._labels()}, test, y, params) for fit in fits]
         return np.array(scores).reshape(shape)

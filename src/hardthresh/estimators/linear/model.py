@@ -42,7 +42,7 @@ _OF_A_CHOICE = (
 """Attributes of fits that chose their number of features by a criterion."""
 
 
-_OF_TRAINING = ("_training", "_summary", "_held_out_rows", "_distinct_times")
+_OF_TRAINING = ("_training", "_summary", "_held_out_rows")
 """Attributes that hold training data, or targets: copies of a model do not have them."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -110,30 +111,15 @@ class SparseOrdinalRegression(ScoredByAccuracy, SparseLinearModel):
         return move(labels, probabilities) if labels.dtype.kind in "fiub" else labels
 
     def _validate(self, X: Any, y: Any, sample_weight: Any, offset: Any, *, reset: bool) -> Table:
+        return replace(super()._validate(X, y, sample_weight, offset, reset=reset), codes=ordered_labels(y))
+
+    def _encode(self, given: Table, *, reset: bool = True) -> Table:
+        check_classification_targets(given.y)
         if reset:
-            self._ordered_labels = ordered_labels(y)
-        return super()._validate(X, y, sample_weight, offset, reset=reset)
+            self.classes_ = _ordered_classes(given.y, given.codes)
+        return super()._encode(given, reset=reset)
 
     def _encode_target(self, y: np.ndarray, *, reset: bool) -> np.ndarray:
-        check_classification_targets(y)
-        if not reset:
-            return self._numbers_of_classes(y)
-        order, self._ordered_labels = self._ordered_labels, None
-        found = np.unique(y)
-        if order is not None:
-            present = set(found.tolist())
-            found = np.array([label for label in order if label in present], dtype=found.dtype)
-        elif found.dtype.kind not in "fiub" and found.size > 2:
-            warn(
-                f"y has the labels {', '.join(map(str, found))}, which are taken in this order; if it is another one, "
-                "give numbers, or a Series of ordered categories of pandas, or an Enum of polars"
-            )
-        if found.size < 2:
-            raise InvalidInputError(f"y has one class only, {found.tolist()}; examples of two classes are needed")
-        self.classes_ = found
-        return self._numbers_of_classes(y)
-
-    def _numbers_of_classes(self, y: np.ndarray) -> np.ndarray:
         """Return the place of each label among the classes."""
         place = {label: number for number, label in enumerate(self.classes_.tolist())}
         unknown = sorted(set(y.tolist()).difference(place))
@@ -180,6 +166,22 @@ class SparseOrdinalRegression(ScoredByAccuracy, SparseLinearModel):
         if coef is None:
             coef, intercept = self._certified()
         return _probabilities(problem, point_of(problem, coef, intercept, "the model"))
+
+
+def _ordered_classes(y: np.ndarray, order: list[Any] | None) -> np.ndarray:
+    """Return the classes that there are, in the order of their labels that the type of y has, or in that of sorting."""
+    found = np.unique(y)
+    if order is not None:
+        present = set(found.tolist())
+        found = np.array([label for label in order if label in present], dtype=found.dtype)
+    elif found.dtype.kind not in "fiub" and found.size > 2:
+        warn(
+            f"y has the labels {', '.join(map(str, found))}, which are taken in this order; if it is another one, "
+            "give numbers, or a Series of ordered categories of pandas, or an Enum of polars"
+        )
+    if found.size < 2:
+        raise InvalidInputError(f"y has one class only, {found.tolist()}; examples of two classes are needed")
+    return found
 
 
 def _probabilities(problem: Problem, w: Any) -> np.ndarray:

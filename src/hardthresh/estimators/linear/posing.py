@@ -96,6 +96,7 @@ def build_problem(
         level,
         table.offset is not None,
         None if groups is not None else bounds,
+        table.codes,
     )
 
 

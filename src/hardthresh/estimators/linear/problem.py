@@ -59,6 +59,8 @@ class Problem:
         Whether the table has an offset.
     bounds : Bounds or None
         The bounds of the coefficients on the scale of the data.
+    codes : object
+        What is known of the targets besides their numbers: that of the table.
     """
 
     objective: Objective
@@ -69,6 +71,7 @@ class Problem:
     level: float = 0.0
     offset_given: bool = False
     bounds: Bounds | None = None
+    codes: Any = None
 
     def with_budget(self, k: int) -> Problem:
         """Return the problem with another number of non-zeros, or of groups."""

@@ -52,8 +52,8 @@ class SurvivalTargets:
             raise InvalidInputError(f"strata has shape {given.shape}; {rows} is needed, one label for each row of y")
         return cls(time, event, given)
 
-    def rows(self, time: np.ndarray, counted: np.ndarray) -> tuple[np.ndarray, list[Any] | None]:
-        """Return checked times with their events, and their strata if there are some; and the labels of these.
+    def rows(self, time: np.ndarray, counted: np.ndarray) -> tuple[np.ndarray, SurvivalCodes]:
+        """Return checked times with their events, and their strata if there are some; and what their numbers mean.
 
         Parameters
         ----------
@@ -66,8 +66,8 @@ class SurvivalTargets:
         -------
         rows : array, shape (n, 2) or (n, 3)
             Strata are numbers.
-        labels : list or None
-            The labels of the strata, by number.
+        codes : SurvivalCodes
+            The labels of the strata.
 
         Raises
         ------
@@ -83,7 +83,7 @@ class SurvivalTargets:
                 )
             event = np.where(counted, self.event, 0).astype(float)
         if self.strata is None:
-            return np.column_stack([time, event]), None
+            return np.column_stack([time, event]), SurvivalCodes(None)
         missing = np.array([is_missing(label) for label in self.strata.tolist()], dtype=bool)
         if (missing & counted).any():
             row = int(np.flatnonzero(missing & counted)[0])
@@ -93,7 +93,42 @@ class SurvivalTargets:
         labels, numbers = np.unique(self.strata[~missing], return_inverse=True)
         number = np.zeros(time.size)
         number[~missing] = numbers
-        return np.column_stack([time, event, number]), labels.tolist()
+        return np.column_stack([time, event, number]), SurvivalCodes(np.array(labels.tolist()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SurvivalCodes:
+    """What the numbers in rows of times, events and strata stand for.
+
+    Attributes
+    ----------
+    strata : array or None
+        The labels of the strata, by number; None if there are none.
+    times : array or None
+        The distinct times, by rank; None if rows have the times themselves.
+    """
+
+    strata: np.ndarray | None
+    times: np.ndarray | None = None
+
+    def ranked(self, y: np.ndarray) -> tuple[np.ndarray, SurvivalCodes]:
+        """Return rows with the rank of each time in its place, which single precision has too, and their codes."""
+        times, rank = np.unique(y[:, 0], return_inverse=True)
+        return np.column_stack([rank, y[:, 1:]]), SurvivalCodes(self.strata, times)
+
+    def timed(self, y: np.ndarray) -> np.ndarray:
+        """Return rows with times in the place of their ranks."""
+        return y if self.times is None else np.column_stack([self.times[y[:, 0].astype(np.int64)], y[:, 1:]])
+
+    def labelled(self, y: np.ndarray) -> np.ndarray:
+        """Return rows with times, and labels of strata: of objects if these are no numbers."""
+        rows = self.timed(y)
+        if self.strata is None:
+            return rows
+        labels = self.strata[rows[:, 2].astype(np.int64)]
+        parts = [rows[:, :2], labels[:, None]]
+        numeric = labels.dtype.kind in "fiub"
+        return np.concatenate(parts if numeric else [part.astype(object) for part in parts], axis=1)
 
 
 def _columns(y: Any) -> tuple[Any, np.ndarray | None, np.ndarray | None]:

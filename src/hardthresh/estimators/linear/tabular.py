@@ -160,6 +160,10 @@ class TabularModel(ThresholdingEstimator):
         """Return encoded targets as they were given."""
         return y
 
+    def _targets_as_given(self, table: Table) -> Any:
+        """Return the targets of an encoded table as they were given."""
+        return self._decode_target(table.y)
+
     def _labels(self) -> dict[str, Any]:
         """Return the fitted attributes that `predict` needs besides the coefficients."""
         return {}
