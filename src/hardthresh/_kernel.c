@@ -2199,6 +2199,30 @@ static PyObject *py_compute(PyObject *module, PyObject *args)
     return answer(&call);
 }
 
+/* settle(arrays, size, n_held, n_free, decrease, point): from a point of all columns, within the bounds, to the minimiser
+ * within them. */
+static PyObject *py_settle(PyObject *module, PyObject *args)
+{
+    PyObject *arrays, *point;
+    Py_ssize_t size, n_held, n_free;
+    double decrease;
+    Call call;
+    Py_buffer start;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OnnndO", &arrays, &size, &n_held, &n_free, &decrease, &point)) return NULL;
+    if (load(&call, arrays, size, n_held, n_free, decrease, 0) < 0) return NULL;
+    if (PyObject_GetBuffer(point, &start, PyBUF_C_CONTIGUOUS) < 0) {
+        finish(&call);
+        return NULL;
+    }
+    memcpy(call.problem.point, start.buf, sizeof(double) * (size_t)call.problem.m);
+    PyBuffer_Release(&start);
+    Py_BEGIN_ALLOW_THREADS
+    settle(&call.tableau, call.problem.point);
+    Py_END_ALLOW_THREADS
+    return answer(&call);
+}
+
 /* grow(arrays, size, n_held, n_free, decrease, target, rounding) */
 static PyObject *py_grow(PyObject *module, PyObject *args)
 {
@@ -2659,6 +2683,7 @@ static PyObject *instruction_set(PyObject *module, PyObject *unused)
 static PyMethodDef methods[] = {
     {"instruction_set", instruction_set, METH_NOARGS, NULL},
     {"compute", py_compute, METH_VARARGS, NULL},
+    {"settle", py_settle, METH_VARARGS, NULL},
     {"grow", py_grow, METH_VARARGS, NULL},
     {"shrink", py_shrink, METH_VARARGS, NULL},
     {"descend", py_descend, METH_VARARGS, NULL},

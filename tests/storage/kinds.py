@@ -168,6 +168,7 @@ PLAIN = limited.CostModel.of(D, 5)
 PRICED = limited.CostModel.of(D, costs={"a": 2.0, "b": 1.0, "c": 0.7}, panels=list("abc" * 4), budget=3.0)
 SIX = constraints.Sparsity(6)
 THREE = constraints.Sparsity(3, free=(7,))
+BOX = constraints.Sparsity(3, lower=0.0, upper=np.ones(D))
 
 ESTIMATORS = {
     "linear_regression": estimator(
@@ -228,7 +229,7 @@ RUNS = {
     "working_set": run(linear(), SIX, solvers.WorkingSet("thorough"), 1),
     "working_set_logistic": run(linear("logistic", l2=0.01), THREE, solvers.WorkingSet(), 1),
     "pursuit": run(linear("poisson"), THREE, solvers.HardThresholdingPursuit(), 1),
-    "pursuit_bounds": run(linear(), constraints.Sparsity(3, lower=0.0, upper=np.ones(D)), None, 1),
+    "pursuit_bounds": run(linear(), BOX, solvers.HardThresholdingPursuit(exchanges=10), 1),
     "pursuit_groups": run(linear(), constraints.GroupSparsity(LABELS, 2), solvers.HardThresholdingPursuit(), 1),
     "iht": run(linear(), THREE, solvers.IHT()),
     "iht_fixed": run(linear("logistic"), THREE, solvers.IHT(step=steps.Fixed(0.5))),

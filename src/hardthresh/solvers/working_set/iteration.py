@@ -551,7 +551,8 @@ class Iteration:
         state = self.states[0]
         few = cast(LinearModel, self.objective.columns(move(columns, state.w)))
         fixed = np.searchsorted(columns, np.asarray(self.selection.free, dtype=np.int64))
-        return RefitSearch(few, fixed, tolerances(state, self.tol)[1], self.separated_value(state))
+        bounds = None if self.selection.bounds is None else self.selection.bounds[:, columns]
+        return RefitSearch(few, fixed, tolerances(state, self.tol)[1], self.separated_value(state), bounds)
 
     def refitted(self, fit: Refit, columns: np.ndarray, run: int, checkpoint: int | None = None) -> Improvement | None:
         """Return a refit on some columns as an improvement; None if it is not lower than the state of the run."""
@@ -604,8 +605,8 @@ class Iteration:
 
         It misleads if f rises far more than the model says when half of the columns are dropped. Columns are then
         screened at both points, by the curvature there. The run ends at the point that is found in the end if no column
-        is new there. There is no such search for a quadratic, near the lower bound of f, for coefficients of one sign,
-        for columns of too many entries, and where refits take so long that no other search is a deep one.
+        is new there. There is no such search for a quadratic, near the lower bound of f, for columns of too many
+        entries, and where refits take so long that no other search is a deep one.
         """
         objective, state, refits = self.objective, group.state, self.effort.refits
         if refits is None or not self.can_refit or self.selection.selected(state.support) == 0:
@@ -638,8 +639,7 @@ class Iteration:
     @property
     def can_refit(self) -> bool:
         """Whether a search by refits can have this objective and these sets."""
-        objective = self.objective
-        return isinstance(objective, LinearModel) and not objective.traits.quadratic and self.selection.bounds is None
+        return isinstance(self.objective, LinearModel) and not self.objective.traits.quadratic
 
     @property
     def n_examples(self) -> int:

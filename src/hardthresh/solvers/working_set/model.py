@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from math import ceil, floor, inf
 from typing import Self
 
@@ -16,7 +15,6 @@ from hardthresh.core.objective import Evaluation, LinearObjective
 from hardthresh.core.schema import renames, stored
 from hardthresh.core.state import State
 from hardthresh.core.typing import Array
-from hardthresh.solvers.subspace import refine
 from hardthresh.steps.line_search import Candidate
 
 from .refits import refit_to_the_end
@@ -282,9 +280,8 @@ class LocalModel:
         at_model_minimum = constraint.project(self.point(fit, state.at.point))
         support = at_model_minimum.support
         at_state = Projection(support.restrict(state.at.point), support)
-        newton = refit_to_the_end if self.tableau.bounds is None else partial(refine, cg_iterations=0)
         for start in (at_model_minimum, at_state):
-            fitted = newton(
+            fitted = refit_to_the_end(
                 objective, constraint, start, rounds=_REFIT_ROUNDS, tol=REFIT_TOL * self.negligible, below=below
             )
             if fitted.value < lower or fitted.abandoned:

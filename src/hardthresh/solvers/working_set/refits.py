@@ -15,7 +15,7 @@ from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtrs
 from hardthresh.arrays import double, gather, scatter, solve_semidefinite
 from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.compiled import kernel
-from hardthresh.core.constraint import Constraint, Projection
+from hardthresh.core.constraint import Constraint, Projection, coordinate_budget
 from hardthresh.core.objective import UNITS, LinearObjective
 from hardthresh.losses import Gamma, Huber, Logistic, NegativeBinomial, Poisson, SquaredHinge, Tweedie
 from hardthresh.losses.base import PointwiseMean
@@ -24,7 +24,7 @@ from hardthresh.objectives import LinearModel
 from hardthresh.solvers.subspace import refine
 from hardthresh.steps.line_search import ARMIJO, Candidate
 
-from .tableau import Tableau
+from .tableau import Tableau, twice_gains
 
 _EXCHANGES, _NEARLY = 5, 0.95
 """How many exchanges are tried at a point, and of which share of its cost the modelled gain must be. Of the exchanges
@@ -64,7 +64,12 @@ MOST_ENTRIES = 1 << 22
 
 @without_overflow_warnings
 def refit(
-    Z: np.ndarray, mean_loss: ScalarMeanLoss, offset: np.ndarray | None, l2: np.ndarray, coef: np.ndarray
+    Z: np.ndarray,
+    mean_loss: ScalarMeanLoss,
+    offset: np.ndarray | None,
+    l2: np.ndarray,
+    coef: np.ndarray,
+    bounds: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, float]:
     r"""Return the minimiser of a mean loss on a few columns, the prediction and the value there.
 
@@ -84,6 +89,8 @@ def refit(
         :math:`\lambda`.
     coef : array, shape (s,)
         Where to start. All arrays are of float64, and contiguous except Z.
+    bounds : array, shape (2, s), optional
+        The lower and the upper bounds of the coefficients.
 
     Notes
     -----
@@ -93,14 +100,15 @@ def refit(
     compiled = _kernel_for(mean_loss)
     if compiled is not None:
         loss = _kernel_loss(mean_loss)
-        coef, prediction = coef.copy(), np.empty(Z.shape[0])
+        free, prediction = coef.copy(), np.empty(Z.shape[0])
         value, end = compiled.refit(
-            loss, np.ascontiguousarray(Z.T), offset, l2, coef, prediction,
+            loss, np.ascontiguousarray(Z.T), offset, l2, free, prediction,
             _STEPS, _HALVINGS, ARMIJO, _PREDICTED, 0.0, 0.0, inf, _bound(mean_loss),
         )  # fmt: skip
-        if end != _SINGULAR:
-            return coef, prediction, value
-    return _newton(Z, mean_loss, offset, l2, coef, _PREDICTED, inf)[:3]
+        if end != _SINGULAR and (bounds is None or np.all((bounds[0] <= free) & (free <= bounds[1]))):
+            return free, prediction, value
+    start = coef if bounds is None else np.clip(coef, *bounds)
+    return _newton(Z, mean_loss, offset, l2, start, _PREDICTED, inf, bounds)[:3]
 
 
 def _newton(
@@ -299,7 +307,7 @@ def refit_to_the_end(
     tol: float,
     below: float = inf,
 ) -> Candidate:
-    """Return the point that `refine` leads to by full Newton steps, on a support without bounds.
+    """Return the point that `refine` leads to by full Newton steps.
 
     Where the kernel knows the loss and the columns are so few that calls of NumPy would take most of the time, the
     steps are compiled. If one of them fails, because the Hessian is singular or the loss saturated, `refine` starts
@@ -310,14 +318,16 @@ def refit_to_the_end(
     objective : LinearObjective
         f.
     constraint : Constraint
-        A set of coordinates without bounds.
+        A set of coordinates; only without bounds the steps are compiled.
     start : Projection
         Where to start.
     rounds, tol, below :
         See `refine`.
     """
     model = objective
-    compiled = _kernel_for(model.mean_loss) if isinstance(model, LinearModel) and _is_small(model, start) else None
+    compiled = None
+    if isinstance(model, LinearModel) and _is_small(model, start) and not is_bounded(constraint, model.shape):
+        compiled = _kernel_for(model.mean_loss)
     if isinstance(model, LinearModel) and compiled is not None:
         columns, mean_loss, offset, l2 = numpy_parts(model.columns(start.support.indices))
         coef, prediction = gather(start.point, start.support.indices), np.empty(columns.shape[1])
@@ -336,6 +346,12 @@ def refit_to_the_end(
                 end == _ABANDONED,
             )
     return refine(objective, constraint, start, cg_iterations=0, rounds=rounds, tol=tol, below=below)
+
+
+def is_bounded(constraint: Constraint, shape: tuple[int, ...]) -> bool:
+    """Return whether some coordinates have bounds."""
+    structure = coordinate_budget(constraint, tuple(shape))
+    return structure is None or structure.bounds is not None
 
 
 def _is_small(model: LinearModel, start: Projection) -> bool:
@@ -410,6 +426,29 @@ class BestMoves:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """Chosen columns that are held at their bounds, in the quadratic model of f; see `Tableau`.
+
+    Attributes
+    ----------
+    level, slope : array, shape (t,)
+        v and g.
+    regressions : array, shape (t, s)
+        Their regressions on the columns that move.
+    rows : array, shape (t, m)
+        What these leave unexplained of their products with all columns.
+    rest : array, shape (t, t)
+        The same for each other; h is the diagonal.
+    """
+
+    level: np.ndarray
+    slope: np.ndarray
+    regressions: np.ndarray
+    rows: np.ndarray
+    rest: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class LocalScores:
     """What the quadratic model of f at a `Refit` says about its columns and all others, in the notation of `Tableau`.
 
@@ -419,13 +458,19 @@ class LocalScores:
     Attributes
     ----------
     coef, inverse : array, shape (s,) and (s, s)
-        b and A.
+        b and A, of the s columns that move.
     slope, unexplained : array, shape (m,)
         g and h; h is infinite for chosen columns and combinations of them.
     regressions : array, shape (s, m)
         U.
-    fixed : array of bool, shape (s,)
-        The columns that may not be dropped.
+    fixed : array of bool, shape (s + t,)
+        The chosen columns that may not be dropped, by their places.
+    moving : array of bool, shape (s + t,)
+        Which of the chosen columns move; the other t are held at their bounds.
+    held : Held
+        These.
+    bounds : array, shape (2, m), or None
+        The bounds of all columns.
     """
 
     coef: np.ndarray
@@ -434,27 +479,42 @@ class LocalScores:
     unexplained: np.ndarray
     regressions: np.ndarray
     fixed: np.ndarray
+    moving: np.ndarray
+    held: Held
+    bounds: np.ndarray | None
 
     def gains(self) -> np.ndarray:
         """Return by how much the model falls when each column is added."""
-        gains: np.ndarray = 0.5 * self.slope * (self.slope / self.unexplained)
+        gains: np.ndarray = 0.5 * twice_gains(self.slope, self.unexplained, self.bounds)
         return gains
 
     def costs(self) -> np.ndarray:
         """Return by how much it rises when each chosen column is dropped; infinite if it may not be."""
-        return np.where(self.fixed, inf, 0.5 * self.coef * (self.coef / self.inverse.diagonal()))
+        costs, level = np.empty(self.fixed.size), self.held.level
+        costs[self.moving] = 0.5 * self.coef * (self.coef / self.inverse.diagonal())
+        costs[~self.moving] = level * (self.held.slope + 0.5 * level * self.held.rest.diagonal())
+        costs[self.fixed] = inf
+        return costs
 
     def cost(self, dropped: np.ndarray) -> float:
         """Return by how much it rises when several chosen columns are dropped together."""
-        block, coef = self.inverse[np.ix_(dropped, dropped)], self.coef[dropped]
-        return 0.5 * float(coef @ np.linalg.solve(block, coef))
+        gone = np.zeros(self.fixed.size, dtype=bool)
+        gone[dropped] = True
+        level = np.where(gone[~self.moving], self.held.level, 0.0)
+        part = gone[self.moving]
+        coef = (self.coef + level @ self.held.regressions)[part]
+        rise = level @ (self.held.slope + 0.5 * self.held.rest @ level)
+        return float(rise) + 0.5 * float(coef @ np.linalg.solve(self.inverse[np.ix_(part, part)], coef))
 
     def exchanges(self) -> list[tuple[int, int]]:
         """Return the best exchanges: the place of a chosen column, and the column that replaces it."""
         costs, diagonal = self.costs(), self.inverse.diagonal()[:, None]
-        slope = self.slope + self.coef[:, None] * self.regressions / diagonal
-        unexplained = self.unexplained + self.regressions * self.regressions / diagonal
-        gains = 0.5 * slope * (slope / unexplained)
+        slope, unexplained = (np.empty((costs.size, self.slope.size)) for _ in range(2))
+        slope[self.moving] = self.slope + self.coef[:, None] * self.regressions / diagonal
+        slope[~self.moving] = self.slope + self.held.level[:, None] * self.held.rows
+        unexplained[self.moving] = self.unexplained + self.regressions * self.regressions / diagonal
+        unexplained[~self.moving] = self.unexplained
+        gains = 0.5 * twice_gains(slope, unexplained, self.bounds)
         added = gains.argmax(axis=1)
         gain = gains[np.arange(added.size), added]
         close = np.flatnonzero(gain >= _NEARLY * costs)
@@ -516,11 +576,13 @@ class RefitSearch:
     separated : float
         The search ends once f is below this value for no more columns than are wanted: they separate two classes, and
         each refit would take many steps towards infinity.
+    bounds : array, shape (2, m), optional
+        The bounds of the coefficients of the working set.
 
     Notes
     -----
     A workspace: minimisers are kept by support, and none is computed twice. Cost: about 60 refits and 40 scores of all
-    columns for k = 8. Monotone. Heuristic. The kernel makes a search in one call.
+    columns for k = 8. Monotone. Heuristic. The kernel makes a search in one call, if its answer is within the bounds.
 
     Examples
     --------
@@ -533,12 +595,19 @@ class RefitSearch:
     (2, 5)
     """
 
-    def __init__(self, model: LinearModel, fixed: np.ndarray, negligible: float, separated: float = -inf) -> None:
+    def __init__(
+        self,
+        model: LinearModel,
+        fixed: np.ndarray,
+        negligible: float,
+        separated: float = -inf,
+        bounds: np.ndarray | None = None,
+    ) -> None:
         self._columns, self._mean_loss, self._offset, self._l2 = numpy_parts(model)
         self._null = double(model.null_point())
         self._fixed, self._negligible = frozenset(fixed.tolist()), negligible
         self._fits: dict[tuple[int, ...], Refit] = {}
-        self._work, self._separated, self._target = 0.0, separated, 0
+        self._work, self._separated, self._target, self._bounds = 0.0, separated, 0, bounds
         self._exchanged: dict[tuple[int, ...], Refit] = {}
         self._known_moves: dict[tuple[int, ...], BestMoves] = {}
         self._known_costs: dict[tuple[int, ...], np.ndarray] = {}
@@ -550,7 +619,8 @@ class RefitSearch:
             known = {} if near is None else dict(zip(near.chosen, near.coef, strict=True))
             start = np.array([known.get(j, 0.0) for j in key]) if near is not None else self._null[list(key)]
             places = list(key)
-            coef, _, value = refit(self._columns[places].T, self._mean_loss, self._offset, self._l2[places], start)
+            box = None if self._bounds is None else self._bounds[:, places]
+            coef, _, value = refit(self._columns[places].T, self._mean_loss, self._offset, self._l2[places], start, box)
             self._fits[key] = Refit(key, coef, value if isfinite(value) else inf)
             self._work += 2.0 * self._columns.shape[1] * len(key) ** 2
         if self._fits[key].value < self._separated and len(key) <= self._target:
@@ -567,15 +637,49 @@ class RefitSearch:
         compiled = _kernel_for(self._mean_loss)
         if compiled is None:
             return self._scores(fit, slice(None))
-        size, m, chosen = len(fit.chosen), self._l2.size, list(fit.chosen)
+        chosen, moving = np.array(fit.chosen, dtype=np.int64), self._moving(fit)
+        some, m = chosen[moving], self._l2.size
         slope, unexplained = np.empty(m), np.empty(m)
-        regressions, inverse = np.empty((size, m)), np.empty((size, size))
-        coef, prediction = fit.coef.copy(), _predict(self._columns[chosen].T, fit.coef, self._offset)
+        regressions, inverse = np.empty((some.size, m)), np.empty((some.size, some.size))
+        coef, prediction = fit.coef[moving], _predict(self._columns[chosen].T, fit.coef, self._offset)
         compiled.scores(
-            _kernel_loss(self._mean_loss), self._rows, np.array(fit.chosen, dtype=np.int64), self._l2, prediction,
+            _kernel_loss(self._mean_loss), self._rows, some, self._l2, prediction,
             coef, slope, unexplained, regressions, inverse,
         )  # fmt: skip
-        return LocalScores(coef, inverse, slope, unexplained, regressions, self.stay(fit))
+        held = self._held(fit, slice(None), chosen, prediction, slope, regressions)
+        unexplained[chosen] = inf
+        return LocalScores(coef, inverse, slope, unexplained, regressions, self.stay(fit), moving, held, self._bounds)
+
+    def _moving(self, fit: Refit) -> np.ndarray:
+        """Return which of the columns of a refit are not held at a bound."""
+        if self._bounds is None:
+            return np.ones(len(fit.chosen), dtype=bool)
+        lower, upper = self._bounds[:, list(fit.chosen)]
+        moving: np.ndarray = (lower < fit.coef) & (fit.coef < upper)
+        return moving
+
+    def _held(
+        self,
+        fit: Refit,
+        of: list[int] | slice,
+        chosen: np.ndarray,
+        prediction: np.ndarray,
+        slope: np.ndarray,
+        regressions: np.ndarray,
+    ) -> Held:
+        """Return what the model says of the columns of a refit that are held, among all or the chosen ones.
+
+        `chosen` are their numbers among these, like those of slope and regressions.
+        """
+        moving = self._moving(fit)
+        held, level, l2 = chosen[~moving], fit.coef[~moving], self._l2[of]
+        if held.size == 0:
+            return Held(level, level, np.empty((0, int(moving.sum()))), np.empty((0, l2.size)), np.empty((0, 0)))
+        X, few, inner = self._columns[of].T, self._columns[of][held], self._mean_loss.inner_hessian(prediction)
+        rows = (few * inner.diagonal) @ X - inner.image(few.T).T @ inner.image(X)
+        rows[np.arange(held.size), held] += l2[held]
+        rows -= rows[:, chosen[moving]] @ regressions
+        return Held(level, slope[held] - l2[held] * level, regressions[:, held].T, rows, rows[:, held])
 
     def stay(self, fit: Refit) -> np.ndarray:
         """Return which of the columns of a refit may not be dropped."""
@@ -583,10 +687,11 @@ class RefitSearch:
 
     def _scores(self, fit: Refit, of: list[int] | slice) -> LocalScores:
         """Return these scores of all columns or of the chosen ones, computed by NumPy."""
-        few = self._columns[list(fit.chosen)]
-        prediction = _predict(few.T, fit.coef, self._offset)
+        prediction, moving = _predict(self._columns[list(fit.chosen)].T, fit.coef, self._offset), self._moving(fit)
         X, l2 = self._columns[of].T, self._l2[of]
-        chosen = list(fit.chosen) if isinstance(of, slice) else list(range(len(of)))
+        every = np.array(fit.chosen, dtype=np.int64) if isinstance(of, slice) else np.arange(len(of))
+        chosen = every[moving].tolist()
+        few = X.T[chosen]
         inner = self._mean_loss.inner_hessian(prediction)
         slope = -(self._mean_loss.slopes(prediction) @ X)
         image, image_of_few = inner.image(X), inner.image(few.T)
@@ -596,7 +701,7 @@ class RefitSearch:
         scale = np.sqrt(np.maximum(diagonal[chosen], np.finfo(float).tiny))
         correlation = cross[:, chosen] / np.outer(scale, scale)
         correlation.flat[:: len(chosen) + 1] += _REGULAR
-        coef, unexplained, regressions, inverse = fit.coef, diagonal, cross, correlation
+        coef, unexplained, regressions, inverse = fit.coef[moving], diagonal, cross, correlation
         if chosen:
             factor = dpotrf(correlation, lower=1)[0]
             half = dtrtrs(factor, cross / scale[:, None], lower=1)[0]
@@ -608,8 +713,10 @@ class RefitSearch:
             slope, coef = slope - left @ regressions, coef + inverse @ left
             slope[chosen] = 0.0
         unexplained = np.where(unexplained > _DEPENDENT * diagonal, unexplained, inf)
-        unexplained[chosen] = inf
-        return LocalScores(coef, inverse, slope, unexplained, regressions, self.stay(fit))
+        unexplained[every] = inf
+        held, bounds = self._held(fit, of, every, prediction, slope, regressions), self._bounds
+        bounds = bounds if bounds is None else bounds[:, of]
+        return LocalScores(coef, inverse, slope, unexplained, regressions, self.stay(fit), moving, held, bounds)
 
     @cached_property
     def _rows(self) -> np.ndarray:
@@ -712,7 +819,15 @@ class RefitSearch:
             _bound(self._mean_loss), _NEARLY, self._negligible, self._separated, inf if ratio is None else ratio,
             _MOST_WORK, ratio is None,
         )  # fmt: skip
-        return (Refit(tuple(chosen[:count].tolist()), coef[:count], value), bool(doubtful)) if regular else None
+        answer = Refit(tuple(chosen[:count].tolist()), coef[:count], value)
+        return (answer, bool(doubtful)) if regular and self._is_within(answer) else None
+
+    def _is_within(self, fit: Refit) -> bool:
+        """Return whether the coefficients of a refit without bounds are within those of the search."""
+        if self._bounds is None:
+            return True
+        lower, upper = self._bounds[:, list(fit.chosen)]
+        return bool(np.all((lower <= fit.coef) & (fit.coef <= upper)))
 
     def _swept(self, start: Refit, size: int, least: int, most: int) -> Refit:
         """Return the minimiser of a size that sweeps over it and its neighbours lead to."""

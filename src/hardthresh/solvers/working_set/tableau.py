@@ -121,13 +121,19 @@ class Tableau:
         self._is_free = np.zeros(rows.size, np.int64)
         self._is_free[start_columns[:n_free]] = 1
         self._kept_out: list[int] = []
-        self._hold_none()
-        self._compute(start_columns)
-        if bounds is not None:
-            self._settle(self._start_coef)
+        self._compute_within_bounds(start_columns)
 
-    def _hold_none(self) -> None:
+    def _compute_within_bounds(self, wanted: np.ndarray) -> None:
+        """Compute everything for some columns, from the start, none of them held before."""
         self._held, self._n_held, self._level = np.zeros(0, np.int64), 0, np.zeros(self._norms.size)
+        self._compute(wanted)
+        compiled = kernel()
+        if self.bounds is None:
+            return
+        if compiled is None:
+            self._settle(self._start_coef)
+        else:
+            self.take(compiled.settle(self.arrays, *self.numbers, self._start_coef))
 
     def _compute(self, wanted: np.ndarray) -> None:
         """Compute everything from the Gram matrix for some columns besides the held ones.
@@ -209,10 +215,7 @@ class Tableau:
             whole = getattr(self, name)
             setattr(part, name, None if whole is None else np.ascontiguousarray(whole[..., columns]))
         part._kernel_rows = part._gram_rows
-        part._hold_none()
-        part._compute(columns.searchsorted(chosen))
-        if part.bounds is not None:
-            part._settle(part._start_coef)
+        part._compute_within_bounds(columns.searchsorted(chosen))
         return columns[part.chosen], part.coef
 
     @property
