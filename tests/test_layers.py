@@ -86,6 +86,7 @@ HELPERS = {
     "solvers/working_set/folds.py": "the paths of all folds of a cross-validation at once",
     "solvers/working_set/generalized_folds.py": "the same for losses that are not squared",
     "solvers/working_set/iteration.py": "one iteration of the working set, step by step",
+    "solvers/working_set/kernel_model.py": "what the kernel is given of a loss and its columns",
     "solvers/working_set/model.py": "the quadratic model that the working set searches",
     "solvers/working_set/refits.py": "search on f itself, where the quadratic model misleads",
     "solvers/working_set/row_refits.py": "the minimiser on a few rows, for several outputs",

