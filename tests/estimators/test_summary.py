@@ -170,6 +170,52 @@ def test_several_outputs_lose_a_feature_for_all_at_once(table, kind):
     json.dumps(summary.to_dict(), allow_nan=False)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_standard_errors_of_an_output_are_those_of_its_own_fit(table, weighted):
+    X, y = table
+    Y = np.column_stack([y, X[:, 4] + np.random.default_rng(0).standard_normal(80), X[:, 1]])
+    weight = np.random.default_rng(1).integers(1, 4, 80) if weighted else None
+    model = ht.SparseLinearRegression(n_nonzero_coefs=2, alpha=0.1).fit(X, Y, sample_weight=weight)
+    S = model.support_
+    summary = model.summary()
+    for c in range(3):
+        alone = ht.SparseLinearRegression(n_nonzero_coefs=2, alpha=0.1).fit(X[:, S], Y[:, c], sample_weight=weight)
+        own = alone.summary().worth
+        for place, j in enumerate(S.tolist()):
+            expected = own[place].standard_error * model.scale_[j]  # per standard deviation
+            assert summary.worth[j].standard_errors[c] == pytest.approx(expected, rel=1e-6)
+    assert f"± {summary.worth[int(S[0])].standard_errors[0]:.3g}" in str(summary)
+    assert CAUTION in str(summary)
+    assert summary.to_dict()["features"][0]["standard_errors"] == [*summary.worth[S[0]].standard_errors]
+
+
+def test_standard_errors_of_classes_are_those_of_the_information_matrix():
+    """Relative to the first class the information is regular; what adds up to 0 follows from that."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 5)) * np.array([1.0, 3.0, 0.2, 1.0, 1.0])
+    y = np.argmax(X @ rng.standard_normal((5, 3)) * [0.5, 0.2, 0.3] + rng.gumbel(size=(200, 3)), axis=1)
+    model = ht.SparseLogisticRegression(n_nonzero_coefs=2, alpha=0.0, tol=1e-12).fit(X, y)
+    Z, P = np.column_stack([X[:, model.support_], np.ones(200)]), model.predict_proba(X)
+    information = np.zeros((2, 3, 2, 3))
+    for z, p in zip(Z, P[:, 1:], strict=True):
+        information += np.einsum("ab,jk->ajbk", np.diag(p) - np.outer(p, p), np.outer(z, z))
+    covariance = np.zeros((3, 3, 3, 3))
+    covariance[1:, :, 1:] = np.linalg.inv(information.reshape(6, 6)).reshape(2, 3, 2, 3)
+    centre = np.eye(3) - 1 / 3
+    for place, j in enumerate(model.support_.tolist()):
+        errors = np.sqrt(np.diag(centre @ covariance[:, place, :, place] @ centre)) * model.scale_[j]
+        assert_allclose(model.summary().worth[j].standard_errors, errors, rtol=1e-6)
+
+
+def test_very_many_coefficients_of_classes_have_no_standard_errors(monkeypatch):
+    monkeypatch.setattr("hardthresh.certificates.effects.WIDEST", 3)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 5))
+    model = ht.SparseLogisticRegression(n_nonzero_coefs=2).fit(X, np.digitize(X[:, 0] + X[:, 1], [-1, 1]))
+    assert all(np.isnan(worth.standard_errors).all() for worth in model.summary().worth.values())
+    assert "±" not in str(model.summary()).split("±: standard errors")[0]
+
+
 def test_ordered_classes_and_times_are_shown_as_they_are_predicted(table):
     X, _ = table
     classes = np.digitize(X[:, 1] - 0.3 * X[:, 4] + np.random.default_rng(0).logistic(size=80), [-1, 1])

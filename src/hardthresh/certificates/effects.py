@@ -14,6 +14,9 @@ from hardthresh.core.objective import Evaluation, LinearObjective, require
 from hardthresh.core.support import Support
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
+from hardthresh.losses import MultiTask
+from hardthresh.objectives import LinearModel, MultiOutputModel
+from hardthresh.objectives.flat import FlatModel
 from hardthresh.solvers.exchange import Exchange, try_exchanges
 from hardthresh.solvers.exchange_model import ExchangeModel
 from hardthresh.solvers.subspace import FULL_SOLVE, refine
@@ -23,6 +26,8 @@ from .swap import examined, joining, units
 _SINGULAR = 1e-12
 """Share of the largest eigenvalue of the scaled Hessian below which columns count as dependent. The rounding of a sum
 over n rows is about eps times the root of n: there is room for 1e7 rows."""
+WIDEST = 1000
+"""The most coefficients of classes whose Hessian is decomposed: that takes half a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,22 +173,79 @@ def standard_errors(objective: Any, at: Evaluation, support: Support, n: float) 
 
     Notes
     -----
-    Cost: O(n s^2). For one output.
+    Cost: O(n s^2). For one output; see `row_standard_errors` for several.
     """
     exact = objective.double()
-    point = as_double(at.point)
     indices = support.indices
+    point = gather(as_double(at.point), indices)
     small = exact.columns(indices)
-    there = small.evaluate(gather(point, indices), None if at.prediction is None else as_double(at.prediction))
-    ridged, plain = (to_numpy(f.hessian(there)) for f in (small, small.with_ridge(0.0)))
-    length = np.sqrt(np.maximum(np.diagonal(ridged), 0.0))
+    return _errors(small, small.evaluate(point, None if at.prediction is None else as_double(at.prediction)), n)
+
+
+@serial_blas()
+def row_standard_errors(model: MultiOutputModel, at: Evaluation, rows: Array, n: float) -> np.ndarray:
+    """Return the standard errors of the coefficients of several outputs, as if their features had been given.
+
+    Those of outputs with a loss each are what `standard_errors` returns for each output alone, with a dispersion of its
+    own. Those of classes come from the Hessian of all coefficients together.
+
+    Parameters
+    ----------
+    model : MultiOutputModel
+        f.
+    at : Evaluation
+        f at a minimiser on some rows.
+    rows : array of int, shape (s,)
+        The rows, with the free ones.
+    n : float
+        The number of examples.
+
+    Returns
+    -------
+    array, shape (s, q)
+        NaN as for `standard_errors`, and of classes with more than `WIDEST` coefficients.
+
+    Notes
+    -----
+    Cost: O(q n s^2), of classes O(q^2 n s^2 + q^3 s^3).
+    """
+    small = model.double().columns(rows)
+    point, u = namespace(at.point).take(as_double(at.point), rows, axis=0), as_double(at.prediction)
+    if isinstance(small.loss, MultiTask):
+        settings: dict[str, Any] = {"sample_weight": small.weights, "l2": small.row_ridge()}
+        parts = [LinearModel(small.design, small.y[:, c], small.loss.loss, **settings) for c in range(small.shape[1])]
+        return np.stack([_errors(part, part.evaluate(point[:, c], u[:, c]), n) for c, part in enumerate(parts)], axis=1)
+    flat = FlatModel(small)
+    if flat.shape[0] > WIDEST:
+        return np.full(small.shape, nan)
+    there, axes = flat.evaluate(flat.to_vector(point), u), to_numpy(small.loss.axes(small.shape[1]))
+    covariance, dependent = _covariance(flat, FlatModel(small.with_ridge(0.0)), there)
+    blocks = np.einsum("jajb->jab", covariance.reshape(2 * (point.shape[0], flat.width)))
+    variances = np.einsum("ca,jab,cb->jc", axes, blocks, axes) / n
+    return _roots(variances, np.any(dependent.reshape(-1, flat.width), axis=1)[:, None])
+
+
+def _errors(model: Any, at: Evaluation, n: float) -> np.ndarray:
+    """Return the standard errors of all coefficients of a model of few columns."""
+    covariance, dependent = _covariance(model, model.with_ridge(0.0), at)
+    return _roots(np.diagonal(covariance) * dispersion(model, at, len(covariance), n) / n, dependent)
+
+
+def _covariance(ridged: Any, plain: Any, at: Evaluation) -> tuple[np.ndarray, np.ndarray]:
+    """Return the inverse of H times H_0 times the inverse of H, and which coordinates depend linearly on others."""
+    hessian, without_ridge = (to_numpy(f.hessian(at)) for f in (ridged, plain))
+    length = np.sqrt(np.maximum(np.diagonal(hessian), 0.0))
     scale = np.where(length > 0, 1 / np.where(length > 0, length, 1.0), 0.0)
-    values, vectors = np.linalg.eigh(ridged * scale[:, None] * scale)
+    values, vectors = np.linalg.eigh(hessian * scale[:, None] * scale)
     kept = values > _SINGULAR * values.max(initial=0.0)
     inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T * scale[:, None] * scale
-    variances = np.diagonal(inverse @ plain @ inverse) * dispersion(exact, there, len(length), n) / n
     dependent = (np.abs(vectors[:, ~kept]) > np.sqrt(_SINGULAR)).any(axis=1) | (length == 0)
-    return np.where(dependent | ~(variances >= 0), nan, np.sqrt(np.maximum(variances, 0.0)))
+    return inverse @ without_ridge @ inverse, dependent
+
+
+def _roots(variances: np.ndarray, unknown: np.ndarray) -> np.ndarray:
+    """Return the square roots of variances; NaN for those that are not known."""
+    return np.where(unknown | ~(variances >= 0), nan, np.sqrt(np.maximum(variances, 0.0)))
 
 
 def dispersion(objective: Any, at: Evaluation, n_free: int, n: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from math import isnan, nan
@@ -10,11 +11,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hardthresh.arrays import double, move, to_numpy
-from hardthresh.certificates.effects import UnitEffect, dispersion, standard_errors, unit_effects
+from hardthresh.certificates.effects import (
+    UnitEffect,
+    dispersion,
+    row_standard_errors,
+    standard_errors,
+    unit_effects,
+)
+from hardthresh.constraints.supports import Rows as ConstraintRows
 from hardthresh.core.errors import MissingDependencyError, plural
 from hardthresh.core.numbers import number, percent, signed
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.typing import Array
+from hardthresh.objectives import MultiOutputModel
 from hardthresh.solvers.start import starting_point
 
 from .. import words
@@ -40,7 +49,9 @@ class Worth:
     standard_error : float
         The standard error of its coefficient, as if the features had been given
         (`hardthresh.certificates.standard_errors`): **after selection, not valid for an interval**. NaN where there is
-        none.
+        none, and with several outputs.
+    standard_errors : tuple of float
+        With several outputs, those of its effect on each of them, which is per standard deviation.
     unit : str
         What leaves the model whole: its own name, or that of its group.
     drop_cost : float
@@ -56,6 +67,7 @@ class Worth:
     drop_cost: float
     substitute: str | None
     substitute_cost: float
+    standard_errors: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -245,7 +257,8 @@ class Summary:
         for feature in facts.features:
             worth = self.worth.get(feature.index, _UNKNOWN)
             row = [feature.name, *([worth.unit or "–"] if grouped else []), sized(feature.coefficient)]
-            row += [*([sized(feature.effect)] if scaled else []), *map(signed, feature.outputs if outputs else ())]
+            row += [sized(feature.effect)] if scaled else []
+            row += _with_errors(feature.outputs, worth.standard_errors) if outputs else []
             row += [] if several else [_cell(worth.standard_error)]
             row += ["on request" if feature.requested else _cell(worth.drop_cost)]
             row += [worth.substitute or "–", _cell(worth.substitute_cost)]
@@ -255,6 +268,7 @@ class Summary:
         unit = facts.unit
         notes = [
             f"Size: the length of the coefficients of all {len(facts.outputs)} outputs together."
+            + (f" ±: standard errors {CAUTION}; the same rows chose the features." if outputs else "")
             if several
             else f"* standard errors {CAUTION}; the same rows chose the features.",
             f"Costs: the rise of the objective when the {unit} leaves, or its substitute takes its place, and all "
@@ -286,10 +300,15 @@ def summarize(estimator: Any, problem: Problem, w: Array, subject: str = "") -> 
         examined.units[effect.unit] if examined.units else effect.unit: effect
         for effect in unit_effects(examined.objective, examined.constraint, examined.point)
     }
-    n, errors, spread = number_of_examples(objective), {}, None
-    if not facts.outputs:
-        errors = dict(zip(to_numpy(support.indices).tolist(), standard_errors(objective, at, support, n), strict=True))
-        spread = None if objective.loss.unit_dispersion else dispersion(objective, at, len(errors), n)
+    n, spread = number_of_examples(objective), None
+    if facts.outputs:
+        assert isinstance(support, ConstraintRows)
+        assert isinstance(objective, MultiOutputModel)
+        chosen, found = support.rows, row_standard_errors(objective, at, support.rows, n)
+    else:
+        chosen, found = support.indices, standard_errors(objective, at, support, n)
+        spread = None if objective.loss.unit_dispersion else dispersion(objective, at, len(found), n)
+    errors = dict(zip(to_numpy(chosen).tolist(), found, strict=True))
     scale = to_numpy(problem.inverse_scale)
 
     def name(unit: int) -> str:
@@ -301,11 +320,12 @@ def summarize(estimator: Any, problem: Problem, w: Array, subject: str = "") -> 
     for j in to_numpy(problem.features(support)).tolist():
         effect = effects.get(int(numbers[j]), _NOTHING)
         worth[j] = Worth(
-            standard_error=float(errors.get(j, nan) * scale[j]),
+            standard_error=nan if facts.outputs else float(errors.get(j, nan) * scale[j]),
             unit=name(effect.unit) if effect.unit >= 0 else facts.names[j],
             drop_cost=effect.drop_cost,
             substitute=None if effect.substitute is None else name(effect.substitute),
             substitute_cost=effect.substitute_cost,
+            standard_errors=tuple(errors[j].tolist()) if facts.outputs and j in errors else (),
         )
     rows = rows_of_fit(problem, estimator._expected_rows(problem))
     path = None
@@ -365,9 +385,19 @@ def _is_words(title: str) -> bool:
     return title in ("feature", "group", "closest substitute")
 
 
+def _with_errors(effects: Sequence[float], errors: Sequence[float]) -> list[str]:
+    """Return effects on outputs with their standard errors, where these are known."""
+    known = errors or [nan] * len(effects)
+    return [
+        signed(one) + ("" if isnan(error) else f" ± {number(error)}") for one, error in zip(effects, known, strict=True)
+    ]
+
+
 def _cell(value: float) -> str:
     return "–" if isnan(value) else number(value)
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
     return None if isinstance(value, float) and not np.isfinite(value) else value
