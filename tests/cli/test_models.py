@@ -10,6 +10,7 @@ import hardthresh as ht
 from hardthresh.cli.settings import as_settings, own_settings, settings_of
 from hardthresh.cli.task import models, takes_many_classes
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.numbers import signed
 from hardthresh.core.registry import lookup
 from hardthresh.losses import pointwise_losses
 from hardthresh.storage import load_notes
@@ -295,6 +296,26 @@ def test_what_these_models_lack_is_said(refused, clinic):
         assert "the model of the cox loss has no cross-validation" in refused("fit", *times, "--cv", 5)
 
 
+def test_three_classes_are_shown_as_two_are(done, refused, folder):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 4))
+    kind = np.array(["a", "b", "c"])[np.argmax(X[:, :3] * 1.5 + rng.gumbel(size=(120, 3)), axis=1)]
+    pl.DataFrame({f"x{j}": X[:, j] for j in range(4)} | {"kind": kind}).write_csv("t.csv")
+    text = done("fit", "t.csv", "--target", "kind", "--k", "1-4", "--cv", 3, "--out", "m.json")
+    for part in ("to predict kind: a, b or c", "in folds", "Held-out rows", "balanced accuracy", "How many features?"):
+        assert part in text
+    model = ht.load("m.json")
+    [row] = [line.split() for line in text.splitlines() if line.startswith(" x0 ")]
+    assert row[1:4] == [signed(value) for value in model.coef_[:, 0]]
+    given = done("fit", "t.csv", "--target", "kind", "--k", 1, "--always-include", "x3")
+    assert given.startswith("1 of 4 features chosen to predict kind: a, b or c, with 1 more on request")
+    assert "On the rows of the fit: D²" in given
+    assert "not validated: add --cv 5" in given
+    assert "a model of 3 classes has a linear predictor" in refused(
+        "fit", "t.csv", "--target", "kind", "--offset", "x1"
+    )
+
+
 def test_a_category_is_one_feature_of_a_model_of_three_classes(done, folder):
     rng = np.random.default_rng(0)
     site = rng.choice(["a", "b", "c", "d"], 120)
@@ -302,7 +323,7 @@ def test_a_category_is_one_feature_of_a_model_of_three_classes(done, folder):
         "t.csv"
     )
     text = done("fit", "t.csv", "--target", "kind", "--categorical", "site", "--k", 1, "--alpha", 0.1)
-    assert text.startswith("1 feature chosen to predict kind, 3 classes\n")
+    assert text.startswith("1 of 2 features chosen to predict kind: a, b or c\n")
 
 
 def test_a_coefficient_of_a_linear_svc_changes_its_decision(done, folder):

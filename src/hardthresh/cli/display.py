@@ -17,7 +17,8 @@ from hardthresh.core.errors import HardThreshError, plural
 from hardthresh.core.numbers import mean_and_error, percent, signed
 from hardthresh.core.progress import format_duration
 from hardthresh.estimators import words
-from hardthresh.estimators.facts import CrossValidation, Facts, Feature, read
+from hardthresh.estimators.choice_facts import CrossValidation
+from hardthresh.estimators.facts import Facts, Feature, read
 
 ROWS = 40  # at most, of the curve; arbitrary: it fits one screen
 RIVALS = 5  # features, at most, that are listed as chosen only by folds
@@ -41,23 +42,20 @@ def print_model(console: Console, model: Any, notes: Mapping[str, Any]) -> None:
     notes : mapping
         The notes that `hardthresh.cli.learning.learn` keeps with a model; may be empty.
     """
-    if np.atleast_2d(model.coef_).shape[0] > 1:
-        _print_several(console, model, notes)
-    else:
-        _print_one(console, model, notes)
+    _print_model(console, model, notes)
     console.print("Certificate", style="bold")
     console.print(Padding(Text(_certificate(model)), (0, 0, 0, 2)))
     console.print()
     console.print(_convergence(model, notes))
 
 
-def _print_one(console: Console, model: Any, notes: Mapping[str, Any]) -> None:
-    """Print a model of one output or of two classes."""
+def _print_model(console: Console, model: Any, notes: Mapping[str, Any]) -> None:
+    """Print the coefficients of a model, and how well it predicts."""
     facts = read(model)
     cv = facts.cross_validation
     console.print(_headline(facts, notes.get("data", {})))
     console.print()
-    console.print(_table(facts, _levels(model)))
+    console.print(_table_of_outputs(facts, model) if facts.outputs else _table(facts, _levels(model)))
     if facts.features:
         console.print(_reading(facts), style="dim", markup=False)
     if facts.separated:
@@ -78,33 +76,6 @@ def _print_one(console: Console, model: Any, notes: Mapping[str, Any]) -> None:
             console.print(line, no_wrap=True, overflow="crop")
         console.print(_advice(facts, cv), style="dim")
         console.print()
-
-
-def _print_several(console: Console, model: Any, notes: Mapping[str, Any]) -> None:
-    """Print a model of several outputs or classes: the coefficients of each feature in a row, the largest first."""
-    coef, support = np.asarray(model.coef_), np.asarray(model.support_)
-    effects = np.linalg.norm(coef * np.asarray(model.scale_), axis=0)
-    outputs = [str(label) for label in getattr(model, "classes_", [f"output {j}" for j in range(len(coef))])]
-    what = "classes" if hasattr(model, "classes_") else "outputs"
-    data = notes.get("data", {})
-    count = words.columns(read(model).features)
-    line = Text(f"{plural(count, 'feature')} chosen to predict {data.get('target', 'the target')}", style="bold")
-    line.append(f", {len(coef)} {what}")
-    if "n" in data:
-        line.append(f"\n{data['source']}: {data['n']:,} rows", "not bold dim")
-    console.print(line)
-    console.print()
-    table = Table(box=None, header_style="bold", padding=(0, 1))
-    table.add_column("feature", overflow="fold")
-    for output in outputs:
-        table.add_column(output, justify="right")
-    for j in sorted(support.tolist(), key=lambda j: (-effects[j], j)):
-        table.add_row(Text(model._feature_name(j)), *map(signed, coef[:, j].tolist()))
-    table.add_row("(intercept)", *map(signed, np.asarray(model.intercept_).tolist()), style="dim")
-    console.print(table)
-    if getattr(model, "separated_", False):
-        console.print(_SEPARATED)
-    console.print()
 
 
 def _headline(facts: Facts, data: Mapping[str, Any]) -> Text:
@@ -163,6 +134,22 @@ def _table(facts: Facts, levels: Sequence[tuple[str, float]]) -> Table:
     return table
 
 
+def _table_of_outputs(facts: Facts, model: Any) -> Table:
+    """Return the table of the coefficients of several outputs or classes, the largest feature first."""
+    table = Table(box=None, header_style="bold", padding=(0, 1))
+    table.add_column("feature", overflow="fold")
+    for output in facts.outputs:
+        table.add_column(Text(output), justify="right")
+    if facts.cross_validation is not None:
+        table.add_column("in folds", justify="right")
+    coef = np.asarray(model.coef_)
+    for feature in facts.features:
+        numbers = map(signed, coef[:, feature.index].tolist())
+        table.add_row(Text(feature.name), *numbers, *_votes(feature, facts.cross_validation))
+    table.add_row("(intercept)", *map(signed, np.asarray(model.intercept_).tolist()), style="dim")
+    return table
+
+
 def _votes(feature: Feature, cv: CrossValidation | None) -> list[str]:
     """Return how often the folds choose a feature, if there are folds."""
     if cv is None:
@@ -171,11 +158,17 @@ def _votes(feature: Feature, cv: CrossValidation | None) -> list[str]:
 
 
 def _reading(facts: Facts) -> str:
+    counted = " Features are counted from 0." if facts.numbered else ""
+    if facts.outputs:
+        if facts.classes:
+            return (
+                f"A positive coefficient makes its class likelier when the feature grows; a row adds up to 0.{counted}"
+            )
+        return f"A coefficient is the change of its output when the feature grows by one.{counted}"
     two = len(facts.classes) == 2
     logarithm = f"the log-odds of {facts.classes[1]}" if two else f"the logarithm of {facts.multiplies}"
     decision = f"the decision value, which is positive for {facts.classes[1]}," if two else "the target"
     what = logarithm if facts.multiplies else decision
-    counted = " Features are counted from 0." if facts.numbered else ""
     return (
         f"A coefficient is the change of {what} when the feature grows by one, or by one standard deviation.{counted}"
     )

@@ -103,7 +103,7 @@ def fit(
     from .learning import check_scoring, finish, folds_of, learn
     from .reading import read
     from .settings import settings_of
-    from .task import can_be_validated, check_exposure, ordered, task_of
+    from .task import can_be_validated, check_offset, ordered, task_of
 
     request = Request(
         target=target,
@@ -122,7 +122,7 @@ def fit(
     loss = "cox" if loss == "auto" and time is not None else "ordinal" if loss == "auto" and order is not None else loss
     table = ordered(read(data, request, file_format), names_of(order))
     task = task_of(table, loss, positive_class, classes=classes)
-    check_exposure(table, task)
+    check_offset(table, task)
     for remark in () if quiet else (*table.remarks, *task.remarks):
         write_stderr(f"note: {remark}")
     table, imputer = imputed(table) if impute else (table, None)

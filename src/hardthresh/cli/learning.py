@@ -110,7 +110,7 @@ def learn(
     ):  # what scikit-learn does for data frames; a sparse matrix has no names to give
         model.feature_names_in_ = np.asarray(table.names, dtype=object)
     scores = {}
-    if not validated and np.atleast_2d(model.coef_).shape[0] == 1:
+    if not validated:
         problem, result = model._untouched_training()
         scores = model._fit_scores(problem, problem.objective.evaluate(result.w))
     model.certificate()

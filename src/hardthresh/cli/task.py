@@ -177,14 +177,19 @@ def ordered(table: Data, order: Sequence[str]) -> Data:
     return replace(table, target=labels, order=tuple(order))
 
 
-def check_exposure(table: Data, task: Task) -> None:
-    """Check that an exposure is given for a model of a logarithm.
+def check_offset(table: Data, task: Task) -> None:
+    """Check that an exposure is given for a model of a logarithm, and an offset for one linear predictor of a row.
 
     Raises
     ------
     InvalidInputError
         If not.
     """
+    if table.offset is not None and len(task.counts) > 2 and not task.order and takes_many_classes(task.loss):
+        raise InvalidInputError(
+            f"--offset is one number for each row, and a model of {len(task.counts)} classes has a linear predictor "
+            "for each of them; leave it out, or add --positive-class VALUE"
+        )
     mean = getattr(models()[task.loss, False]()._loss, "mean", None)
     if table.exposed and (mean is None or not np.allclose(mean(np.array([0.0, 1.0])), [1.0, np.e])):
         raise InvalidInputError(
