@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
 import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.estimators.facts import _held_out
+from hardthresh.estimators.choice_facts import _held_out
 from hardthresh.estimators.linear.held_out import calibration, calibration_line, held_out_scores
 from hardthresh.losses import Gamma, Logistic, Poisson, Squared
 

@@ -8,6 +8,14 @@ from html import escape
 import numpy as np
 import pytest
 
+from hardthresh import (
+    SparseCoxRegressionCV,
+    SparseLinearRegressionCV,
+    SparseLogisticRegressionCV,
+    SparseNegativeBinomialRegressionCV,
+    SparseOrdinalRegressionCV,
+    SparseQuantileRegressionCV,
+)
 from hardthresh.report import write_report
 from levels import at, only_at
 
@@ -62,6 +70,9 @@ onload = () => {{
     const box = text.getBoundingClientRect();
     if (box.width && (box.left < 0 || box.right > {width})) found.push("cut off: " + text.textContent);
     if (box.height && box.height < 9) found.push("too small to read: " + text.textContent);
+    const chart = text.ownerSVGElement.getBoundingClientRect(), slack = 2;
+    if (box.width && (box.top < chart.top - slack || box.bottom > chart.bottom + slack || box.left < chart.left - slack
+        || box.right > chart.right + slack)) found.push("leaves its chart: " + text.textContent);
   }}
   for (const tile of page.querySelectorAll(".tiles > div")) {{
     const room = tile.getBoundingClientRect();
@@ -96,6 +107,34 @@ def measure(browse, tmp_path):
 @pytest.mark.parametrize("width", [400, *at("pairs", [1200])])
 def test_nothing_is_cut_off_or_too_small(measure, report, width):
     assert measure(report, width) == ["9 charts"]
+
+
+LONG = "probability of a class whose name is long"
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((150, 6))
+U = X[:, 0] - X[:, 1]
+FAMILIES = {
+    "outputs": (SparseLinearRegressionCV, np.column_stack([U, X[:, 2], -U]) + RNG.standard_normal((150, 3))),
+    "classes": (
+        SparseLogisticRegressionCV,
+        np.array([LONG, "b", "c"])[np.digitize(U + RNG.logistic(size=150), [-1, 1])],
+    ),
+    "ordered": (SparseOrdinalRegressionCV, np.digitize(U + RNG.logistic(size=150), [-1, 1])),
+    "times": (SparseCoxRegressionCV, np.column_stack([RNG.exponential(np.exp(-U)), RNG.random(150) < 0.7])),
+    "quantiles": (SparseQuantileRegressionCV, U + RNG.standard_normal(150)),
+    "counts": (SparseNegativeBinomialRegressionCV, RNG.negative_binomial(2, 2 / (2 + np.exp(0.5 * U)))),
+}
+
+
+@pytest.mark.parametrize(
+    ("family", "width"), [("classes", 400), *at("pairs", [(one, w) for one in FAMILIES for w in (400, 1200)])]
+)
+def test_nothing_leaves_the_charts_of_a_family(measure, tmp_path, family, width):
+    kind, y = FAMILIES[family]
+    model = kind(n_nonzero_coefs=range(7), cv=3).fit(X, y)
+    assert model.support_.size
+    page = write_report(model, tmp_path / "report.html")
+    assert [line for line in measure(page, width) if not line.endswith(" charts")] == []
 
 
 @only_at("pairs")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import floor, isfinite, lgamma, log, log10
 
+_ROUNDING = 1e-12  # errors below this share of their mean are its rounding: a thousand units in the last place
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -42,11 +43,13 @@ def mean_and_error(mean: float, error: float) -> str:
 
     Examples
     --------
-    >>> mean_and_error(0.87692, 0.0291), mean_and_error(1234.5, 56.0), mean_and_error(0.5, 0.0)
+    >>> mean_and_error(0.87692, 0.0291), mean_and_error(1234.5, 56.0), mean_and_error(0.5, 7e-17)
     ('0.877 ± 0.029', '1,234 ± 56', '0.5 ± 0')
     """
     if not (isfinite(error) and error > 0 and isfinite(mean)):
         return f"{number(mean)} ± {number(error)}"
+    if error < _ROUNDING * abs(mean):
+        return f"{number(mean)} ± 0"
     decimals = 1 - floor(log10(error))
     if decimals > 6:
         return f"{number(mean)} ± {number(error)}"

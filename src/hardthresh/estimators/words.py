@@ -8,7 +8,8 @@ from math import isnan
 from hardthresh.core.errors import plural
 from hardthresh.core.numbers import mean_and_error, number, percent
 
-from .facts import HELD_OUT, CrossValidation, Facts, Feature, Score
+from .choice_facts import HELD_OUT, CrossValidation, Score
+from .facts import Facts, Feature
 
 _MISSING = "–"
 

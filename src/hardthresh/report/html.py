@@ -23,16 +23,16 @@ from hardthresh.core.errors import HardThreshError, plural
 from hardthresh.core.files import write_file
 from hardthresh.core.numbers import choices, mean_and_error, number, percent, signed
 from hardthresh.estimators import words
-from hardthresh.estimators.facts import Facts, one_line, progress, read
+from hardthresh.estimators.facts import Facts, one_line, read
 from hardthresh.estimators.linear.summary import CAUTION
+from hardthresh.estimators.run_facts import progress
 
 from .optional import import_optional
 from .plots import style
 from .plots.choice import plot_criterion, plot_cv
 from .plots.features import MARKERS, coefficients_height, plot_coefficients, plot_correlations, plot_path
-from .plots.fit import plot_calibration
 from .plots.run import plot_convergence
-from .rows import charts_of_rows
+from .rows import RowChart, charts_of_calibration, charts_of_paths, charts_of_rows
 from .slider import positions
 
 if TYPE_CHECKING:
@@ -177,13 +177,14 @@ def render(
     certificate, no_certificate = (certificate, "") if certificate is not None else _asked(estimator.certificate)
     summary, no_summary = (summary, "") if summary is not None else _asked(estimator.summary)
     charts = {"convergence": chart("convergence", lambda ax: plot_convergence(estimator, ax), height=250)}
+    calibrations: list[RowChart] = []
+    paths: list[RowChart] = []
     if facts.features:
         height = round(72 * coefficients_height(len(facts.features)))
         charts["coefficients"] = chart("coefficients", lambda ax: plot_coefficients(estimator, ax), height=height)
     if facts.cross_validation is not None:
         charts["cv"] = chart("cv", lambda ax: plot_cv(estimator, ax), height=330)
-        if facts.cross_validation.held_out and len(facts.cross_validation.calibration) > 1:
-            charts["calibration"] = chart("calibration", lambda ax: plot_calibration(estimator, ax), height=330)
+        calibrations = charts_of_calibration(estimator, facts)
     elif facts.path is not None:
         values, k = facts.criterion_values, facts.path.k
         charts["criterion"] = chart(
@@ -191,6 +192,7 @@ def render(
         )
     if facts.path is not None:
         charts["path"] = chart("path", lambda ax: plot_path(estimator, ax), height=340)
+        paths = charts_of_paths(estimator, facts)
     if summary is not None and len(summary.correlations.rows) > 1:
         found = summary.correlations
         charts["correlations"] = chart(
@@ -200,7 +202,8 @@ def render(
         )
     rows = getattr(estimator, "_held_out_rows", None) or (summary and summary.rows)
     row_charts = charts_of_rows(estimator, rows, facts) if rows is not None and facts.features else []
-    charts |= {one.name: chart(one.name, one.draw, height=one.height) for one in row_charts}
+    several = [*row_charts, *calibrations, *paths]
+    charts |= {one.name: chart(one.name, one.draw, height=one.height) for one in several}
     models = positions(facts, estimator._loss, summary and summary.path)
     script = _part("slider.js")
     environment = jinja2.Environment(
@@ -213,6 +216,7 @@ def render(
     environment.filters |= {
         "number": number,
         "signed": signed,
+        "sized": number if facts.outputs else signed,
         "percent": percent,
         "capitalize_first": _capitalized,
         "known": _known,
@@ -237,6 +241,8 @@ def render(
         no_summary=no_summary.rstrip("."),
         caution=CAUTION,
         row_charts=row_charts,
+        calibrations=calibrations,
+        paths=paths,
         rows_are="held out" if rows is not None and rows.held_out else "those of the fit",
         models=models,
         script=script,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +13,23 @@ from hardthresh.estimators.facts import Facts
 from hardthresh.estimators.linear.rows import Rows
 
 from .plots.classes import plot_confusion, plot_precision_recall, plot_roc
-from .plots.fit import plot_coverage, plot_observed, plot_quantiles, plot_residuals, plot_rootogram
+from .plots.features import plot_path
+from .plots.fit import (
+    plot_calibration,
+    plot_coverage,
+    plot_observed,
+    plot_quantiles,
+    plot_residuals,
+    plot_rootogram,
+)
 from .plots.survival import plot_baseline_hazard, plot_survival
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+OUTPUTS = 4
+"""Largest number of outputs, or classes, with charts of their own. Arbitrary: more would be pages of them."""
 _TIMES = 60
 """Largest number of times at which curves of the model are drawn. Arbitrary: more look the same."""
 
@@ -65,8 +76,41 @@ def charts_of_rows(estimator: Any, rows: Rows, facts: Facts) -> list[RowChart]:
         return _times(estimator, rows)
     charts = _CHARTS.get(loss.target_kind)
     if rows.predicted.ndim != 1:
-        charts = _several_classes if loss.classifies else None
+        charts = _several_classes if loss.classifies else _several_outputs
     return [] if charts is None else charts(loss, rows, facts)
+
+
+def charts_of_calibration(estimator: Any, facts: Facts) -> list[RowChart]:
+    """Return the charts of the calibration of held-out predictions: one, or one for each output or class."""
+    cv = facts.cross_validation
+    if cv is None or not cv.held_out:
+        return []
+    return [
+        RowChart(
+            "calibration" if len(cv.calibrations) == 1 else f"calibration-{c}",
+            partial(plot_calibration, estimator, output=c),
+            330,
+            f"Chart of the mean target of held-out rows against their mean prediction, in {len(own.bins)} bins; "
+            "calibrated predictions are on the diagonal.",
+            "Held-out rows in bins by their prediction. On the dashed diagonal what is predicted is what is observed.",
+        )
+        for c, own in enumerate(cv.calibrations[:OUTPUTS])
+        if len(own.bins) > 1
+    ]
+
+
+def charts_of_paths(estimator: Any, facts: Facts) -> list[RowChart]:
+    """Return the charts of the coefficients of each output, or class, over k; none of a model of one."""
+    return [
+        RowChart(
+            f"path-{c}",
+            partial(plot_path, estimator, output=c),
+            340,
+            f"Line chart of the coefficients for {name} per {facts.per} against k, the number of {facts.unit}s.",
+            f"The coefficients for {name} alone, with their signs.",
+        )
+        for c, name in enumerate(facts.outputs[:OUTPUTS])
+    ]
 
 
 def _numbers(loss: Any, rows: Rows, facts: Facts) -> list[RowChart]:
@@ -194,6 +238,18 @@ def _times(estimator: Any, rows: Rows) -> list[RowChart]:
         + (" Dashed: the mean curve of the model." if own else ""),
     )
     return [survival, *charts]
+
+
+def _several_outputs(loss: Any, rows: Rows, facts: Facts) -> list[RowChart]:
+    """Return the residuals, and the mean targets by prediction, of each output."""
+    charts = []
+    for c, name in enumerate(facts.outputs[:OUTPUTS]):
+        own = replace(rows, y=rows.y[:, c], predicted=rows.predicted[:, c])
+        means = [] if rows.held_out else _amounts(loss, own, facts)  # those of held-out rows are the calibration
+        for one in (_numbers(loss, own, facts)[0], *means):
+            caption = f"{name[:1].upper()}{name[1:]}. {one.caption}"
+            charts.append(replace(one, name=f"{one.name}-{c}", alt=f"{name}: {one.alt}", caption=caption))
+    return charts
 
 
 def _several_classes(loss: Any, rows: Rows, facts: Facts) -> list[RowChart]:

@@ -80,7 +80,7 @@ def positions(facts: Facts, loss: Any, path_rows: PathRows | None) -> list[Posit
         bars = tuple(
             Bar(
                 name=facts.names[j],
-                effect=signed(float(effects[j])),
+                effect=(number if facts.outputs else signed)(float(effects[j])),
                 length=max(1, round(100 * abs(float(effects[j])) / longest)),
                 negative=bool(effects[j] < 0),
                 new=place > 0 and j not in before,

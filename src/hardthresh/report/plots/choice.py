@@ -8,7 +8,7 @@ import numpy as np
 
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.numbers import mean_and_error, number
-from hardthresh.estimators.facts import CrossValidation, cross_validation
+from hardthresh.estimators.choice_facts import CrossValidation, cross_validation
 
 from .style import (
     BAND,
@@ -22,6 +22,7 @@ from .style import (
     line_break,
     styled_axes,
     takes_axes,
+    wrapped,
     write_only,
 )
 
@@ -90,7 +91,7 @@ def plot_cv(estimator: Any, ax: Axes | None = None) -> Axes:
         label=f"{cv.role}: {cv.symbol} = {cv.k[cv.chosen]}",
     )
     number_axis(ax, cv)
-    ax.set_ylabel(f"{cv.measure}\n({'lower' if cv.lower_is_better else 'higher'} is better)")
+    ax.set_ylabel(f"{wrapped(cv.measure, 26)}\n({'lower' if cv.lower_is_better else 'higher'} is better)")
     ax.legend(**LEGEND, loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=1 if is_narrow(ax) else 2)
     return ax
 

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hardthresh.core.numbers import signed
+from hardthresh.core.checking import checked_integer
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.numbers import number, signed
 from hardthresh.estimators.facts import Facts, read
 
 from .choice import whole_ticks, without_curve
@@ -26,6 +28,7 @@ from .style import (
     shortened,
     styled_axes,
     takes_axes,
+    wrapped,
     write_only,
 )
 
@@ -62,7 +65,7 @@ def plot_coefficients(estimator: Any, ax: Axes | None = None) -> Axes:
     3
     """
     facts = read(estimator)
-    shown = facts.features[:SHOWN]
+    shown, sized = facts.features[:SHOWN], number if facts.outputs else signed
     ax = styled_axes(ax, height=coefficients_height(len(facts.features)))
     if not shown:
         return write_only(ax, "no feature is chosen")
@@ -74,12 +77,12 @@ def plot_coefficients(estimator: Any, ax: Axes | None = None) -> Axes:
         zorder=2,
     )
     for bar, feature in zip(bars, shown, strict=True):
-        bar.set_gid(f"{feature.name}: {signed(feature.effect)} per {facts.per}")
+        bar.set_gid(f"{feature.name}: {sized(feature.effect)} per {facts.per}")
     ax.axvline(0.0, color=INK, linewidth=1.0, zorder=3)
     for row, feature in enumerate(shown):
         side = 1 if feature.effect >= 0 else -1
         ax.annotate(
-            signed(feature.effect),
+            sized(feature.effect),
             (feature.effect, row),
             xytext=(4 * side, 0),
             textcoords="offset points",
@@ -94,7 +97,9 @@ def plot_coefficients(estimator: Any, ax: Axes | None = None) -> Axes:
     ax.grid(axis="y", visible=False)
     ax.tick_params(axis="y", length=0, labelcolor=INK)
     ax.spines["left"].set_visible(False)
-    ax.set_xlabel(f"{_effect(facts)}{line_break(ax)}per {facts.per}", parse_math=False)
+    ax.set_xlabel(
+        f"{wrapped(_effect(facts), 32 if is_narrow(ax) else 80)}{line_break(ax)}per {facts.per}", parse_math=False
+    )
     if len(facts.features) > len(shown):
         left_out = len(facts.features) - len(shown)
         ax.set_title(f"the {len(shown)} largest; {left_out} smaller are not drawn", **TITLE)
@@ -102,7 +107,7 @@ def plot_coefficients(estimator: Any, ax: Axes | None = None) -> Axes:
 
 
 @takes_axes
-def plot_path(estimator: Any, ax: Axes | None = None) -> Axes:
+def plot_path(estimator: Any, ax: Axes | None = None, *, output: int | None = None) -> Axes:
     """Draw the coefficients of all features against k, with those of the final model in the foreground.
 
     Parameters
@@ -110,9 +115,14 @@ def plot_path(estimator: Any, ax: Axes | None = None) -> Axes:
     estimator : fitted estimator that chose its k, by cross-validation or by a criterion
         Its coefficients for each k, fitted on all rows, are drawn per standard deviation of the features; per unit if
         they were not standardised.
-    {axes}
+    {ax}
+    output : int, optional
+        Of several outputs or classes the one whose coefficients are drawn, counted from 0. By default the length of the
+        coefficients of all of them together.
+
+    {returns}
     InvalidInputError
-        If the estimator has no path because its k was given.
+        If the estimator has no path because its k was given, or there is no such output.
 
     Examples
     --------
@@ -128,25 +138,31 @@ def plot_path(estimator: Any, ax: Axes | None = None) -> Axes:
     path = facts.path
     if path is None:
         raise without_curve(estimator)
+    effects, of_features = path.effects, {feature.index: feature.effect for feature in facts.features}
+    if output is not None:
+        if not facts.outputs:
+            raise InvalidInputError(f"{facts.kind} has coefficients of one output; leave output={output!r} out")
+        c = checked_integer("output", output, 0, len(path.by_output) - 1, "the last output")
+        effects, of_features = path.by_output[c], {one.index: one.outputs[c] for one in facts.features}
     ax = styled_axes(ax, height=4.2)
     if not path.effects.any():
         return write_only(ax, "no feature is chosen at any k")
     ax.axhline(0.0, color=INK, linewidth=1.0)
     ax.axvline(path.k[path.chosen], color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)))
-    drawn = np.where(_near_nonzero(path.effects), path.effects, np.nan)
+    drawn = np.where(_near_nonzero(effects), effects, np.nan)
     final = [feature.index for feature in facts.features]
-    for j in sorted(set(np.flatnonzero(path.effects.any(axis=0)).tolist()) - set(final)):
+    for j in sorted(set(np.flatnonzero(effects.any(axis=0)).tolist()) - set(final)):
         (line,) = ax.plot(path.k, drawn[:, j], color=PALE, linewidth=0.9, zorder=1)
         line.set_gid(f"{facts.names[j]}: not in the final model")
     markers = dict(zip(final, MARKERS, strict=False))
-    for feature in sorted(facts.features, key=lambda feature: -feature.effect):
-        j, color = feature.index, DARK if feature.effect > 0 else LIGHT
-        (line,) = ax.plot(path.k, drawn[:, j], color=color, linewidth=1.7, zorder=2)
-        line.set_gid(f"{feature.name}: {signed(feature.effect)} in the final model")
+    for j, effect in sorted(of_features.items(), key=lambda item: -item[1]):
+        (line,) = ax.plot(path.k, drawn[:, j], color=DARK if effect > 0 else LIGHT, linewidth=1.7, zorder=2)
+        line.set_gid(f"{facts.names[j]}: {signed(effect)} in the final model")
         if j in markers:
             line.set(marker=markers[j], markersize=5.5, label=shortened(facts.names[j], 20))
     whole_ticks(ax, path.k, f"k, the number of {facts.unit}s")
-    ax.set_ylabel(f"{_effect(facts)}\nper {facts.per}", parse_math=False)
+    what = _effect(facts) if output is None else f"coefficient for {shortened(facts.outputs[output], 20)}"
+    ax.set_ylabel(f"{wrapped(what, 28)}\nper {facts.per}", parse_math=False)
     if markers:
         place = (
             {"loc": "lower left", "bbox_to_anchor": (-0.01, 1.0), "ncols": 2}

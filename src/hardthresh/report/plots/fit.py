@@ -6,13 +6,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.numbers import number
-from hardthresh.estimators.facts import cross_validation
+from hardthresh.estimators.choice_facts import cross_validation
 from hardthresh.estimators.linear.held_out import quantile_bins
 
 from .choice import cross_validated, whole_ticks
-from .style import BAND, DARK, INK, LEGEND, LIGHT, MUTED, TITLE, logarithmic, shortened, styled_axes, takes_axes
+from .style import (
+    BAND,
+    DARK,
+    INK,
+    LEGEND,
+    LIGHT,
+    MUTED,
+    TITLE,
+    is_narrow,
+    logarithmic,
+    shortened,
+    styled_axes,
+    takes_axes,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +39,7 @@ _COUNTS = 30
 
 
 @takes_axes
-def plot_calibration(estimator: Any, ax: Axes | None = None) -> Axes:
+def plot_calibration(estimator: Any, ax: Axes | None = None, *, output: int = 0) -> Axes:
     """Draw the mean target against the mean prediction of held-out rows, in bins by the prediction.
 
     The rows of a bin have similar predictions, each by the models that were fitted without the row. Points on the
@@ -34,10 +49,15 @@ def plot_calibration(estimator: Any, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     estimator : fitted estimator with cross-validation
-        A sparse linear, logistic, Poisson or gamma regression that chose its number of features.
-    {axes}
+        A sparse model whose predictions are means or probabilities, that chose its number of features.
+    {ax}
+    output : int
+        Of several outputs or classes the one to draw, counted from 0; of ordered classes the probability of a class
+        above this one.
+
+    {returns}
     InvalidInputError
-        If the estimator has no predictions of held-out rows.
+        If the estimator has no predictions of held-out rows, or these are no means, or there is no such output.
 
     Examples
     --------
@@ -50,19 +70,24 @@ def plot_calibration(estimator: Any, ax: Axes | None = None) -> Axes:
     'predicted probability of 1'
     """
     cv = cross_validated(cross_validation(estimator), estimator)
-    if not len(cv.calibration):
+    if not cv.calibrations and not cv.held_out:
         raise InvalidInputError(
             f"{type(estimator).__name__} has no predictions of held-out rows; the sparse linear estimators with "
-            "cross-validation have them"
+            "cross-validation have them where features predict better than none"
         )
-    predicted, observed, weight = cv.calibration.T
+    if not cv.calibrations:
+        raise InvalidInputError(
+            f"{type(estimator).__name__} has no calibration: that is for predictions of held-out rows which are means "
+            "or probabilities, not quantiles, hazards or decisions; plot_coverage draws how many targets are below "
+            "predicted quantiles"
+        )
+    own = cv.calibrations[checked_integer("output", output, 0, len(cv.calibrations) - 1, "the last output")]
+    predicted, observed, weight = own.bins.T
     ax = styled_axes(ax, height=4.2)
     _beside_diagonal(ax, predicted, observed, weight, "calibrated")
-    label = (
-        f"probability of {shortened(str(estimator.classes_[1]), 20)}" if hasattr(estimator, "classes_") else "target"
-    )
-    ax.set_xlabel(f"predicted {label}", parse_math=False)
-    ax.set_ylabel(f"observed {'share' if hasattr(estimator, 'classes_') else 'mean'}\nof held-out rows")
+    subject = f"predicted {shortened(own.subject, 60)}"
+    ax.set_xlabel(wrapped(subject, 32 if is_narrow(ax) else 80), parse_math=False)
+    ax.set_ylabel(f"observed {'share' if own.share else 'mean'}\nof held-out rows")
     line = {score.key: score.value for score in cv.held_out}
     if np.isfinite(slope := line.get("calibration_slope", np.nan)):
         ax.set_title(f"slope {number(slope)} (calibrated: 1)", **TITLE)
@@ -242,7 +267,7 @@ def plot_coverage(
     for x, value in zip(across, share, strict=True):
         (dot,) = ax.plot(x, value, "o", color=DARK, markersize=6.0, zorder=3)
         dot.set_gid(f"prediction about {number(x)}: {number(value)} at or below")
-    ax.set_ylim(0.0, 1.0)
+    ax.set_ylim(-0.03, 1.03)  # room for whole dots at the ends
     ax.set_xlabel("mean prediction of a tenth of the rows")
     ax.set_ylabel("share of targets at or\nbelow the prediction")
     ax.legend(**LEGEND, loc="lower left", bbox_to_anchor=(-0.01, 1.0))
@@ -297,6 +322,7 @@ def plot_rootogram(
     observed = np.bincount(np.minimum(y, last).astype(int), weight, last + 1)
     expected[-1] = max(weight.sum() - expected[:-1].sum(), 0.0)  # of that count and all larger ones
     ax = styled_axes(ax, height=3.6)
+    ax.use_sticky_edges = False  # which would cut the outline of the lowest bar
     tops, heights = np.sqrt(expected), np.sqrt(observed)
     bars = ax.bar(counts, heights, bottom=tops - heights, width=0.8, color=BAND, edgecolor=DARK, zorder=2)
     for bar, count, seen, wanted in zip(bars, counts, observed, expected, strict=True):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hardthresh.core.numbers import number
-from hardthresh.estimators.facts import learning_curve, progress
+from hardthresh.estimators.run_facts import learning_curve, progress
 
 from .style import AXIS, DARK, LEGEND, MUTED, PALE, styled_axes, takes_axes, write_only
 

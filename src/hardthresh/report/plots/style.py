@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import cleandoc
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hardthresh.core.numbers import number
@@ -86,6 +87,11 @@ def line_break(ax: Axes) -> str:
     return "\n" if is_narrow(ax) else " "
 
 
+def wrapped(label: str, letters: int) -> str:
+    """Return a label in lines of at most so many letters, but for longer words: about 32 fit the axes of reports."""
+    return fill(label, letters, break_long_words=False)
+
+
 def logarithmic(ax: Axes) -> None:
     """Make both axes logarithmic, with labels at 1, 2 and 5 times the powers of ten."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
@@ -113,8 +119,9 @@ def matrix_axes(ax: Axes, rows: list[str], columns: list[str]) -> Axes:
     ax.set_xlim(-0.5, len(columns) - 0.5)
     ax.set_ylim(len(rows) - 0.5, -0.5)
     names = [[shortened(name, 12 if narrow else 20) for name in labels] for labels in (columns, rows)]
+    letters = (22 if narrow else 70) / len(columns)  # that fit below a column: about 0.6 of their height wide each
     tilt: dict[str, Any] = (
-        {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if max(map(len, names[0])) > 6 else {}
+        {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if max(map(len, names[0])) > letters else {}
     )
     ax.set_xticks(range(len(columns)), labels=names[0], parse_math=False, **tilt)
     ax.set_yticks(range(len(rows)), labels=names[1], parse_math=False)
