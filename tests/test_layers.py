@@ -57,6 +57,7 @@ HELPERS = {
     "limited/algorithms/support_choice.py": "a support for AdaptiveHybrid: least squares, local search, prices",
     "losses/base.py": "the contract that pointwise losses keep",
     "losses/contract.py": "what losses of all kinds declare",
+    "losses/contrasts.py": "where the mean of a loss decreases for ever",
     "losses/joint.py": "the contract that losses of all predictions at once keep",
     "losses/local_quadratic.py": "the quadratic model of a mean loss, in the place of a loss",
     "losses/mean.py": "what objectives ask of any loss",

@@ -65,3 +65,14 @@ def test_columns_are_whole_rows(place):
     assert_allclose(part.hessian(small), H[np.ix_(indices, indices)], atol=1e-12)
     other = flat.columns(np.array([0, 1]))
     assert_allclose(part.cross_hessian(small, other), H[np.ix_(indices, [0, 1])], atol=1e-12)
+
+
+def test_it_falls_for_ever_where_the_model_does():
+    X = np.random.default_rng(0).standard_normal((40, 4))
+    model = MultiOutputModel(X, np.argmax(X[:, :3], axis=1).astype(float), "multinomial")
+    flat = FlatModel(model)
+    at, there = flat.evaluate(flat.zeros()), model.evaluate(model.zeros())
+    found = flat.recession(at, np.arange(8))
+    assert_allclose(flat.to_matrix(found), model.recession(there, np.arange(12)), atol=1e-12)
+    assert flat.value(found) < 0.2 * at.value
+    assert flat.recession(at, np.arange(2)) is None, "one column does not separate three classes"

@@ -12,9 +12,9 @@ from hardthresh.arrays import namespace, to_numpy
 from hardthresh.core.errors import CapabilityError, InvalidInputError
 from hardthresh.core.registry import registered
 from hardthresh.core.typing import Array
-from hardthresh.designs import Design
 
 from .contract import BaseLoss
+from .contrasts import Contrasts
 from .location import average, crossing
 from .mean import InnerHessian, MeanOverExamples, ScalarMeanLoss
 
@@ -214,15 +214,6 @@ class PointwiseMean(MeanOverExamples, ScalarMeanLoss):
         bound = self.loss.curvature_bound
         return InnerHessian(bound * self.weights) if bound < inf else None
 
-    def recession(self) -> np.ndarray:
-        signs: np.ndarray = np.sign(to_numpy(self.weights * self.loss.recession(self.y)))
-        return signs
-
-    def counted(self) -> np.ndarray:
-        return to_numpy(self.weights) > 0
-
-    def contrasts(self, design: Design) -> Design:
-        return design
-
-    def contrast_slopes(self, slopes: Array) -> Array:
-        return slopes
+    def contrasts(self) -> Contrasts:
+        weights = to_numpy(self.weights)
+        return Contrasts(np.sign(weights * to_numpy(self.loss.recession(self.y))), weights > 0)

@@ -12,8 +12,9 @@ from hardthresh.core.checking import checked_word
 from hardthresh.core.errors import InvalidInputError, numbered
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
-from hardthresh.designs import DenseDesign, Design
+from hardthresh.designs import Design
 
+from .contrasts import Contrasts, evenly
 from .joint import JointLoss
 from .mean import JointHessian, ScalarMeanLoss, alike
 from .risk_sets import AtPredictions, RiskSets
@@ -220,45 +221,15 @@ class CoxMean(ScalarMeanLoss):
             np.abs(slopes) @ np.abs(plain)
         )
 
-    def recession(self) -> np.ndarray:
-        """Return 0 for tied deaths, which stay equal, and for the first event of a stratum; else +1."""
-        heads = np.zeros(self.sets.slot.size, dtype=bool)
-        heads[self.sets.starts] = True
-        signs = np.where(self.sets.event_weights > 0, 0.0, 1.0)
+    def contrasts(self) -> RiskContrasts:
+        """Return differences of predictions, of sign +1; 0 for tied deaths, and for the first event of a stratum."""
+        sets = self.sets
+        heads = np.zeros(sets.slot.size, dtype=bool)
+        heads[sets.starts] = True
+        signs = np.where(sets.event_weights > 0, 0.0, 1.0)
         signs[heads] = 1.0
-        signs[self.sets.starts[[part.stop - 1 for part in self.sets.strata()]]] = 0.0  # the largest risk sets
-        return signs
-
-    def counted(self) -> np.ndarray:
-        return np.ones(self.sets.slot.size, dtype=bool)
-
-    def contrasts(self, design: Design) -> Design:
-        """Return for each row the event of its slot less the row, and for this event that of the next slot less it.
-
-        Sums of them are the differences between an event and each row of its risk set, none of which may fall.
-        """
-        rows = double(design.dense())[self.sets.order]
-        return DenseDesign.of(rows[self._above()] - rows)
-
-    def contrast_slopes(self, slopes: Array) -> Array:
-        sets = self.sets
-        of_rows = double(slopes)[sets.order]
-        found = -of_rows
-        totals = sets.sums(of_rows)
-        for part in sets.strata():
-            found[sets.starts[part]] = -np.cumsum(totals[part])
-        found[self._above() == np.arange(found.size)] = 0.0
-        return alike(found, slopes)
-
-    def _above(self) -> np.ndarray:
-        """Return for each row the event that it is compared with: that of its slot, or for this the next one's."""
-        sets = self.sets
-        above: np.ndarray = sets.starts[sets.slot]
-        following = np.minimum(np.arange(sets.n_slots) + 1, sets.n_slots - 1)
-        ends = sets.bounds[1:] - 1
-        following[ends[ends >= 0]] = ends[ends >= 0]
-        above[sets.starts] = sets.starts[following]
-        return above
+        signs[sets.starts[[part.stop - 1 for part in sets.strata()]]] = 0.0  # the largest risk sets
+        return RiskContrasts(signs, np.ones(sets.slot.size, dtype=bool), sets)
 
     def _value(self, at: AtPredictions, u: np.ndarray) -> float:
         sets = self.sets
@@ -274,3 +245,47 @@ class CoxMean(ScalarMeanLoss):
         slopes = np.zeros(self.sets.n_rows)
         slopes[self.sets.order] = self._risks(at) - self.sets.event_weights
         return alike(slopes, u)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RiskContrasts(Contrasts):
+    """For each row the event of its slot less the row, and for this event that of the next slot less it.
+
+    Sums of them are the differences between an event and each row of its risk set, none of which may fall.
+
+    Attributes
+    ----------
+    sets : RiskSets
+        The risk sets.
+    """
+
+    sets: RiskSets
+
+    def matrix(self, design: Design) -> np.ndarray:
+        rows: np.ndarray = double(design.dense())[self.sets.order]
+        return np.asarray(rows[self._above()] - rows)
+
+    def some(self, design: Design, slopes: Array) -> tuple[np.ndarray, np.ndarray]:
+        every = evenly(self.signs.size)
+        return self.matrix(design)[every], self._slopes(slopes)[every]
+
+    def _slopes(self, slopes: Array) -> np.ndarray:
+        """Return the derivative in each contrast, from that in each prediction."""
+        sets = self.sets
+        of_rows: np.ndarray = double(slopes)[sets.order]
+        found = -of_rows
+        totals = sets.sums(of_rows)
+        for part in sets.strata():
+            found[sets.starts[part]] = -np.cumsum(totals[part])
+        found[self._above() == np.arange(found.size)] = 0.0
+        return found
+
+    def _above(self) -> np.ndarray:
+        """Return for each row the event that it is compared with: that of its slot, or for this the next one's."""
+        sets = self.sets
+        above: np.ndarray = sets.starts[sets.slot]
+        following = np.minimum(np.arange(sets.n_slots) + 1, sets.n_slots - 1)
+        ends = sets.bounds[1:] - 1
+        following[ends[ends >= 0]] = ends[ends >= 0]
+        above[sets.starts] = sets.starts[following]
+        return above

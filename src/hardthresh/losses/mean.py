@@ -12,6 +12,8 @@ from hardthresh.arrays import double, move, namespace
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design
 
+from .contrasts import Contrasts
+
 
 @dataclass(frozen=True, slots=True)
 class InnerHessian:
@@ -119,17 +121,17 @@ class MeanLoss(ABC):
     def inner_hessian(self, u: Array) -> Any:
         """Return the second derivatives in the predictions, with the methods `times` and `along`."""
 
+    def contrasts(self) -> Contrasts:
+        """Return the functions of the predictions that tell where the mean decreases for ever: none by default."""
+        return Contrasts(np.zeros(0), np.zeros(0, dtype=bool))
+
     @abstractmethod
     def terms(self, u: Array) -> float:
         """Return the sum of the sizes of the terms of the mean, and of slopes times predictions: what is rounded."""
 
 
 class ScalarMeanLoss(MeanLoss):
-    """A mean loss of one prediction for each example, which tells where it decreases for ever.
-
-    Contrasts are linear functions of the predictions. The mean decreases for ever along a direction exactly if no
-    contrast moves against its sign, those of sign 0 do not move, and some contrast moves.
-    """
+    """A mean loss whose predictions are a vector."""
 
     @abstractmethod
     def inner_hessian(self, u: Array) -> InnerHessian:
@@ -138,22 +140,6 @@ class ScalarMeanLoss(MeanLoss):
     def bounding_hessian(self) -> InnerHessian | None:
         """Return second derivatives that those of no predictions exceed, or None if there are none, as by default."""
         return None
-
-    @abstractmethod
-    def recession(self) -> np.ndarray:
-        """Return the sign of each contrast: +1 or -1 where the mean decreases with it for ever, else 0; shape (m,)."""
-
-    @abstractmethod
-    def counted(self) -> np.ndarray:
-        """Return which contrasts the mean depends on, those with weight: bool, shape (m,)."""
-
-    @abstractmethod
-    def contrasts(self, design: Design) -> Design:
-        """Return the map from coefficients to the contrasts, shape (m, d), for a design of few columns."""
-
-    @abstractmethod
-    def contrast_slopes(self, slopes: Array) -> Array:
-        """Return the derivative in each contrast, shape (m,), from that in each prediction."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,6 +14,7 @@ from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design, ThresholdDesign
 
+from .contrasts import Contrasts
 from .joint import JointLoss
 from .logistic import sigmoid
 from .mean import JointHessian, ScalarMeanLoss, alike
@@ -165,18 +166,10 @@ class OrdinalMean(ScalarMeanLoss):
         a, b = self._parts(u)
         return abs(self._value(a, b)) + float(np.abs(self._slopes(a, b)) @ np.abs(np.concatenate([a, b])))
 
-    def recession(self) -> np.ndarray:
-        return np.concatenate([1.0 * self._has_upper, -1.0 * self._has_lower])
-
-    def counted(self) -> np.ndarray:
+    def contrasts(self) -> Contrasts:
         has_weight = self.weights > 0
-        return np.concatenate([self._has_upper & has_weight, self._has_lower & has_weight])
-
-    def contrasts(self, design: Design) -> Design:
-        return design
-
-    def contrast_slopes(self, slopes: Array) -> Array:
-        return slopes
+        signs = np.concatenate([1.0 * self._has_upper, -1.0 * self._has_lower])
+        return Contrasts(signs, np.concatenate([self._has_upper & has_weight, self._has_lower & has_weight]))
 
     @property
     def _has_upper(self) -> np.ndarray:

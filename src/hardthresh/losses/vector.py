@@ -8,10 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from hardthresh.arrays import namespace
+from hardthresh.arrays import double, namespace, to_numpy
 from hardthresh.core.typing import Array
 
 from .contract import BaseLoss
+from .contrasts import BlockContrasts, Contrasts
 from .mean import MeanOverExamples
 
 
@@ -111,6 +112,14 @@ class VectorMean(MeanOverExamples):
 
     def inner_hessian(self, u: Array) -> Blocks:
         return Blocks(self, u)
+
+    def contrasts(self) -> Contrasts:
+        cone = self.loss.recession(self.y)
+        if cone is None:
+            return super().contrasts()
+        functionals, signs = (double(part) for part in cone)
+        counted = np.repeat(to_numpy(self.weights) > 0, signs.shape[1])
+        return BlockContrasts(np.sign(signs).reshape(-1), counted, functionals, self.loss.axes(functionals.shape[2]))
 
 
 @dataclass(frozen=True, slots=True)

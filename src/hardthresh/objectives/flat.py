@@ -139,8 +139,8 @@ class FlatModel(BaseObjective):
         return FlatModel(self._model.metered(meter))
 
     def _there(self, at: Evaluation) -> Evaluation:
-        """Return an evaluation as one of the model; its gradient is not used."""
-        return Evaluation(self.to_matrix(at.point), at.value, at.gradient, at.prediction)
+        """Return an evaluation as one of the model."""
+        return Evaluation(self.to_matrix(at.point), at.value, self.to_matrix(at.gradient), at.prediction)
 
     def _blocks(self, at: Evaluation) -> Array:
         """Return the weighted second derivatives of each example on the axes, shape (n, m, m)."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import device
 
-from hardthresh.arrays import as_double, double, gather, move, namespace, scatter, where_true
+from hardthresh.arrays import as_double, gather, move, namespace, scatter, where_true
 from hardthresh.core.errors import InvalidInputError, numbered
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.registry import register, registered
@@ -21,7 +21,7 @@ from hardthresh.losses.mean import InnerHessian, ScalarMeanLoss
 
 from .composite import Composite, as_loss
 from .inputs import Targets, checked_design, checked_ridge
-from .recession import has_no_recession, recession_direction
+from .recession import falling_direction
 
 _MANY = 1 << 23  # entries of all gradients of one product: 64 MB of float64. Arbitrary
 
@@ -246,18 +246,13 @@ class LinearModel(Composite):
         if self.loss.quadratic:
             return None
         unbound = indices if self.l2.ndim == 0 else indices[gather(self.l2, indices) == 0]
-        signs = self.mean_loss.recession()
+        contrasts = self.mean_loss.contrasts()
         ridged = self.l2.ndim == 0 and bool(self.l2 > 0)
-        if ridged or unbound.shape[0] == 0 or not signs.any():
+        if ridged or unbound.shape[0] == 0 or not contrasts.signs.any():
             return None
-        contrasts = self.mean_loss.contrasts(self.design.columns(unbound))
         u = self.predict(at.point) if at.prediction is None else at.prediction
-        slopes = self.mean_loss.contrast_slopes(self.mean_loss.slopes(u))
-        if has_no_recession(contrasts, slopes, gather(at.gradient, unbound)):
-            return None
-        X, counted = double(contrasts.dense()), self.mean_loss.counted()
-        rows = slice(None) if counted.all() else counted
-        v = recession_direction(X[rows], signs[rows])
+        design, gradient = self.design.columns(unbound), gather(at.gradient, unbound)
+        v = falling_direction(contrasts, design, self.mean_loss.slopes(u), gradient)
         if v is None:
             return None
         like = at.point

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import device
 
-from hardthresh.arrays import as_double, double, gather, move, namespace, to_numpy
+from hardthresh.arrays import as_double, gather, move, namespace, to_numpy
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.registry import register
@@ -20,7 +20,7 @@ from hardthresh.losses import Loss, Multinomial, MultiTask, VectorLoss, pointwis
 from .composite import Composite, as_loss
 from .inputs import Targets, check_squares, checked_design, checked_ridge, checked_target_matrix
 from .linear_model import LinearModel
-from .recession import cone_direction
+from .recession import falling_direction
 
 
 def _examples() -> list[MultiOutputModel]:
@@ -237,8 +237,8 @@ class MultiOutputModel(Composite):
         Cost: that of `LinearModel.recession` with as many rows as all examples have linear functions that say where
         their losses fall, C - 1 each for C classes.
         """
-        cone = self.loss.recession(self.y)
-        if cone is None:
+        contrasts = self.mean_loss.contrasts()
+        if not contrasts.signs.any():
             return None
         q = self.shape[1]
         rows = indices[::q] // q
@@ -249,12 +249,9 @@ class MultiOutputModel(Composite):
         if rows.shape[0] == 0:
             return None
         u = self.predict(at.point) if at.prediction is None else at.prediction
-        slopes = self.mean_loss.slopes(u)
         xp, design = namespace(at.point), self.design.columns(rows)
         gradient = xp.take(at.gradient, rows, axis=0)
-        axes = self.loss.axes(q)
-        functionals, signs = (double(part) for part in cone)
-        v = cone_direction(design, functionals, signs, double(self.weights), slopes, gradient, axes)
+        v = falling_direction(contrasts, design, self.mean_loss.slopes(u), gradient)
         if v is None:
             return None
         place = np.zeros((self.shape[0], q))

@@ -1,12 +1,13 @@
-"""Directions along which a sum of pointwise losses decreases for ever: separated classes, dummies of zero counts."""
+"""Directions along which a mean loss decreases for ever: separated classes, dummies of zero counts."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from hardthresh.arrays import double, namespace, to_numpy
+from hardthresh.arrays import namespace
 from hardthresh.core.typing import Array
-from hardthresh.designs import DenseDesign, Design
+from hardthresh.designs import Design
+from hardthresh.losses.contrasts import Contrasts
 
 _FAR = 100.0
 """Length, in units of the prediction, of the move along a direction: exp(-100) is nothing next to any other loss."""
@@ -14,8 +15,23 @@ _TOLERANCE, _NOTHING = 1e-7, 1e-6
 """Tolerance of the constraints, as in the solver of linear programs, and the size of a move that counts as none."""
 _ROWS = 1000
 """With how many rows the search begins, and how many it takes in at a time; not crucial."""
-_SOME = 4096
-"""Rows that `has_no_recession` looks at: hardly any work, and many more than a sparse model has coefficients."""
+
+
+def falling_direction(contrasts: Contrasts, design: Design, slopes: Array, gradient: Array) -> np.ndarray | None:
+    """Return a direction of the coefficients along which a mean loss decreases for ever, or None.
+
+    Parameters are those of `has_no_recession`. Where the gradient is small the slopes may show that there is none; else
+    a linear program decides.
+
+    Returns
+    -------
+    array, shape (s,) or (s, q), or None
+    """
+    if has_no_recession(contrasts, design, slopes, gradient):
+        return None
+    rows = slice(None) if contrasts.counted.all() else contrasts.counted
+    v = recession_direction(contrasts.matrix(design)[rows], contrasts.signs[rows])
+    return None if v is None else contrasts.direction(v)
 
 
 def recession_direction(X: np.ndarray, signs: np.ndarray) -> np.ndarray | None:
@@ -69,21 +85,24 @@ def recession_direction(X: np.ndarray, signs: np.ndarray) -> np.ndarray | None:
     return v
 
 
-def has_no_recession(design: Design, slopes: Array, gradient: Array) -> bool:
+def has_no_recession(contrasts: Contrasts, design: Design, slopes: Array, gradient: Array) -> bool:
     r"""Return whether the slopes at one point alone show that no direction as in `recession_direction` exists.
 
     Along such a direction v no loss rises, so :math:`\sum_i |\lambda_i x_i^\top v| = |g^\top v| \le \|g\| \|v\|`
-    for the slopes :math:`\lambda` and the gradient g; but the sum is at least :math:`\mu \|v\| / R` for the smallest
-    eigenvalue :math:`\mu` of :math:`\sum_i |\lambda_i| x_i x_i^\top` and the largest norm R of a row.
+    for the derivatives :math:`\lambda` in contrasts and the gradient g; but the sum is at least
+    :math:`\mu \|v\| / R` for the smallest eigenvalue :math:`\mu` of :math:`\sum_i |\lambda_i| x_i x_i^\top` and the
+    largest norm R of a row.
 
     Parameters
     ----------
+    contrasts : Contrasts
+        The functions of the predictions, whose rows :math:`x_i` are.
     design : Design, shape (n, s)
         The columns.
-    slopes : array, shape (n,)
-        The derivatives of the weighted losses.
-    gradient : array, shape (s,)
-        Their sum over the rows: X' slopes.
+    slopes : array, shape (n,) or (n, q)
+        The derivatives of the mean loss in the predictions.
+    gradient : array, shape (s,) or (s, q)
+        X' slopes.
 
     Returns
     -------
@@ -92,10 +111,10 @@ def has_no_recession(design: Design, slopes: Array, gradient: Array) -> bool:
 
     Notes
     -----
-    The sum over some of the rows is not larger, so it is enough to look at some.
+    The sum over some of the contrasts is not larger, so it is enough to look at some.
     """
-    some = slice(None, None, max(1, design.shape[0] // _SOME))
-    X, weights, g = double(design.rows(some).dense()), np.abs(double(slopes[some])), double(gradient)
+    X, own = contrasts.some(design, slopes)
+    weights, g = np.abs(own), contrasts.gradient(gradient)
     size = np.max(np.abs(X), axis=0, initial=0.0)
     used = np.flatnonzero(size > 0)
     if not used.size:
@@ -105,60 +124,6 @@ def has_no_recession(design: Design, slopes: Array, gradient: Array) -> bool:
     longest = np.sqrt(np.max(np.einsum("ij,ij->i", Z, Z)))
     rounding = used.size * float(namespace(gradient).finfo(gradient.dtype).eps) * eigenvalues[-1]
     return bool(eigenvalues[0] - rounding > 2.0 * longest * np.linalg.norm(g[used] / size[used]))
-
-
-def cone_direction(
-    design: Design,
-    functionals: np.ndarray,
-    signs: np.ndarray,
-    weights: np.ndarray,
-    slopes: Array,
-    gradient: Array,
-    axes: np.ndarray,
-) -> np.ndarray | None:
-    r"""Return a direction V along which no loss of several predictions rises and some fall for ever, or None.
-
-    Parameters
-    ----------
-    design : Design, shape (n, s)
-        The columns; predictions are X V.
-    functionals, signs : array, shape (n, r, q) and (n, r)
-        In which directions of the predictions of each example its loss falls for ever; see `VectorLoss.recession`.
-    weights : array, shape (n,)
-        The weights of the examples; those without a weight do not count.
-    slopes : array, shape (n, q)
-        The derivatives of the weighted losses at some point.
-    gradient : array, shape (s, q)
-        X' slopes.
-    axes : array, shape (q, m)
-        An orthonormal basis of the directions of the predictions of an example that can change its loss.
-
-    Returns
-    -------
-    array, shape (s, q), or None
-
-    Notes
-    -----
-    :math:`a_j^\top V^\top x_i` is a linear function of V, so this is `recession_direction` with r rows for each example
-    and s m columns. As there, the slopes at one point may show that there is none.
-    """
-    along = functionals @ axes
-    some = slice(None, None, max(1, design.shape[0] // _SOME))
-    own = -np.linalg.pinv(np.swapaxes(along[some], 1, 2)) @ (double(slopes)[some] @ axes)[:, :, None]
-    flat = (double(gradient) @ axes).reshape(-1).astype(to_numpy(gradient).dtype)
-    if has_no_recession(DenseDesign.of(_products(design.rows(some), along[some])), own.reshape(-1), flat):
-        return None
-    counted = weights > 0
-    v = recession_direction(
-        _products(design, along)[np.repeat(counted, along.shape[1])], np.sign(signs[counted]).reshape(-1)
-    )
-    return None if v is None else np.asarray(v.reshape(-1, axes.shape[1]) @ axes.T)
-
-
-def _products(design: Design, functionals: np.ndarray) -> np.ndarray:
-    """Return the linear functions of predictions X V as functions of the entries of V, shape (n r, s m)."""
-    X, (n, r, m) = double(design.dense()), functionals.shape
-    return np.asarray(np.einsum("ns,nrm->nrsm", X, functionals).reshape(n * r, X.shape[1] * m))
 
 
 def _best_direction(gain: np.ndarray, Z: np.ndarray, signs: np.ndarray) -> np.ndarray | None:

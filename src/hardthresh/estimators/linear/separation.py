@@ -76,9 +76,8 @@ def _margins(y: Any, u: Any) -> Any:
 
 def _has_minimiser(model: LinearModel | MultiOutputModel, at: Any) -> bool:
     """Return whether the slopes at a point show that the loss has a minimiser; False if nothing is known."""
-    if isinstance(model, MultiOutputModel):
-        return False
-    return has_no_recession(model.design, model.mean_loss.slopes(at.prediction), at.gradient)
+    mean_loss = model.mean_loss
+    return has_no_recession(mean_loss.contrasts(), model.design, mean_loss.slopes(at.prediction), at.gradient)
 
 
 def _cone(bound: np.ndarray | None, chosen: Any) -> np.ndarray | None:
