@@ -1,5 +1,6 @@
 """Bounds of coefficients, on the scale of the data."""
 
+import warnings
 from itertools import combinations
 
 import numpy as np
@@ -325,3 +326,8 @@ def test_every_scalar_model_keeps_bounds(name):
     assert model.coef_.min() == pytest.approx(-0.3, rel=1e-9)
     assert model.coef_.min() >= -0.3
     assert model.coef_.max() <= 0.2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # also where a fold begins at its minimum, as with all coefficients at bounds
+        cv = getattr(ht, f"Sparse{name}RegressionCV")(bounds=(-0.3, 0.2), cv=3).fit(X, y)
+    assert cv.coef_.min() >= -0.3
+    assert cv.coef_.max() <= 0.2

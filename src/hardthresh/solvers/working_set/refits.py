@@ -148,9 +148,9 @@ def _newton(
         if bounds is not None:
             step, predicted = _step_within(hessian, gradient, bounds - coef)
         slope = float(gradient @ step)
-        if not 0.0 < slope < inf:
-            return coef, prediction, value, slope == 0.0
         rounding = UNITS * np.finfo(float).eps * mean_loss.terms(prediction)
+        if not 0.0 < slope < inf:  # at a minimum where bounds hold others it is rounding, of either sign
+            return coef, prediction, value, abs(slope) <= rounding
         last = bool(predicted <= max(rounding, min(share * abs(value), rate * before)))
         length = 1.0
         for _ in range(_HALVINGS):
