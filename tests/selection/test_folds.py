@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import KFold, LeaveOneOut, RepeatedKFold, ShuffleSplit, TimeSeriesSplit
 
-from boxes import bounds_of
+from boxes import bounds_of, draw_bounds, least_squares
 from hardthresh.core.constraint import CoordinateBudget
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.designs import DenseDesign
@@ -30,7 +30,7 @@ class Case:
     offset: np.ndarray | None = None
     ridge: float = 0.0
     free: tuple[int, ...] = ()
-    signs: np.ndarray | None = None
+    bounds: np.ndarray | None = None
     intercept: bool = True
     standardize: bool = True
     storage: object = np.asarray
@@ -56,7 +56,7 @@ class Case:
         vector = self.storage if self.storage is in_torch else np.asarray
         y, weights, offset = (None if x is None else vector(x) for x in (self.y, self.weights, self.offset))
         objective = LinearModel(self.storage(self.X), y, sample_weight=weights, offset=offset)
-        selection = CoordinateBudget(self.X.shape[1], max(budgets), self.always, bounds_of(self.signs))
+        selection = CoordinateBudget(self.X.shape[1], max(budgets), self.always, self.bounds)
         settings = {"intercept": self.intercept, "standardize": self.standardize} | settings
         grids = least_squares_fold_paths(objective, selection, training, budgets, [self.ridge], **settings)
         return [FoldPath(grid.columns, grid.coefs[:, 0], grid.intercepts[:, 0]) for grid in grids]
@@ -78,7 +78,8 @@ class Case:
         root = np.sqrt(weights)[:, None]
         stacked = np.vstack([root * (X - mean), np.diag(np.sqrt(ridge))])
         right = np.concatenate([root[:, 0] * (target - level), np.zeros(len(columns))])
-        coef = np.linalg.lstsq(stacked, right)[0]
+        bounds = None if self.bounds is None else self.bounds[:, columns]
+        coef = np.linalg.lstsq(stacked, right)[0] if bounds is None else least_squares(stacked, right, bounds)[0]
         return lambda rows: (rows[:, columns] - mean) @ coef + level
 
     def loss(self, path):
@@ -108,7 +109,10 @@ def make(n=60, d=90, seed=0, rho=0.6, noise=1.0, **settings):
     if settings.pop("shifted", False):
         settings["offset"] = rng.standard_normal(n)
     if settings.pop("signed", False):
-        settings["signs"] = np.append(rng.integers(-1, 2, d), 0) if settings.get("intercept", True) else np.ones(d)
+        signs = np.append(rng.integers(-1, 2, d), 0) if settings.get("intercept", True) else np.ones(d)
+        settings["bounds"] = bounds_of(signs)
+    if settings.pop("bounded", False):
+        settings["bounds"] = np.column_stack([draw_bounds(rng, d, 0.4), [-np.inf, np.inf]])
     return Case(X, y, **settings)
 
 
@@ -130,6 +134,7 @@ KINDS = {
     "no intercept, ridge": {"intercept": False, "ridge": 0.2, "weighted": True},
     "signed": {"signed": True},
     "non-negative": {"signed": True, "intercept": False},
+    "bounded": {"bounded": True, "weighted": True},
     "included": {"free": (3, 40)},
     "everything": {"free": (3, 40), "ridge": 0.05, "weighted": True, "shifted": True},
     "sparse": {"storage": sp.csc_array},
@@ -177,7 +182,7 @@ def assert_alone(case, training, budgets=BUDGETS, rtol=1e-9):
 
 
 def assert_least_squares(case, training, paths, budgets=BUDGETS, rtol=1e-7):
-    """Each fit is the solution on its support, within its budget, and has the right signs."""
+    """Each fit is the solution on its support, within its budget and within the bounds."""
     always = {j for j in case.always if not (case.intercept and j == case.X.shape[1] - 1)}
     for path, rows in zip(paths, training, strict=True):
         part = case.rows(rows)
@@ -194,9 +199,9 @@ def assert_least_squares(case, training, paths, budgets=BUDGETS, rtol=1e-7):
                 rtol=0,
                 atol=rtol * np.abs(case.y).max(),
             )
-            if case.signs is not None:
-                coef = path.coefs[row][path.coefs[row] != 0]
-                assert np.all(coef * case.signs[chosen] >= 0)
+            if case.bounds is not None:
+                lower, upper = case.bounds[:, path.columns]
+                assert np.all((lower <= path.coefs[row]) & (path.coefs[row] <= upper))
         assert case.intercept or not path.intercepts.any()
         assert np.all(part.loss(path)[1:] < part.loss(path)[0])
 
@@ -564,7 +569,7 @@ def test_training_rows_without_weight_are_refused():
         case.paths([np.arange(20, 60), np.arange(20)])
 
 
-@pytest.mark.parametrize("kind", ["plain", "everything", "no intercept, ridge", "signed"])
+@pytest.mark.parametrize("kind", ["plain", "everything", "no intercept, ridge", "bounded"])
 def test_screening_in_single_precision_changes_no_path(kind, monkeypatch):
     case = make(n=100, d=400, **KINDS[kind] | ({"free": (3, 40)} if kind == "everything" else {}))
     training = training_rows(KFold(5), 100)

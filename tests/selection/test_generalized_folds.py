@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import KFold
 
-from boxes import bounds_of
+from boxes import bounds_of, draw_bounds
 from hardthresh.core.compiled import kernel
 from hardthresh.core.constraint import CoordinateBudget
 from hardthresh.core.errors import InvalidInputError
@@ -35,7 +35,7 @@ class Case:
     weights: np.ndarray | None = None
     offset: np.ndarray | None = None
     free: tuple[int, ...] = ()
-    signs: np.ndarray | None = None
+    bounds: np.ndarray | None = None
     intercept: bool = True
     standardize: bool = True
     storage: object = np.asarray
@@ -55,7 +55,7 @@ class Case:
         vector = self.storage if self.storage is in_torch else np.asarray
         y, weights, offset = (None if x is None else vector(x) for x in (self.y, self.weights, self.offset))
         objective = LinearModel(self.storage(self.X), y, self.loss, sample_weight=weights, offset=offset)
-        selection = CoordinateBudget(self.X.shape[1], max(budgets), self.always, bounds_of(self.signs))
+        selection = CoordinateBudget(self.X.shape[1], max(budgets), self.always, self.bounds)
         settings = {"intercept": self.intercept, "standardize": self.standardize}
         return generalized_fold_paths(objective, selection, training, budgets, ridges, **settings)
 
@@ -101,7 +101,10 @@ def make(loss="logistic", n=60, d=30, seed=0, **settings):
     if settings.pop("weighted", False):
         settings["weights"] = rng.uniform(0.2, 3.0, n)
     if settings.pop("signed", False):
-        settings["signs"] = np.append(rng.integers(-1, 2, d), 0) if settings.get("intercept", True) else np.ones(d)
+        signs = np.append(rng.integers(-1, 2, d), 0) if settings.get("intercept", True) else np.ones(d)
+        settings["bounds"] = bounds_of(signs)
+    if settings.pop("bounded", False):
+        settings["bounds"] = np.column_stack([draw_bounds(rng, d, 0.4), [-np.inf, np.inf]])
     return Case(X, y, LOSSES[loss], **settings)
 
 
@@ -113,6 +116,7 @@ KINDS = {
     "no intercept": {"intercept": False},
     "signed": {"signed": True},
     "non-negative": {"signed": True, "intercept": False},
+    "bounded": {"bounded": True, "weighted": True},
     "included": {"free": (11, 3)},
     "everything": {"free": (3, 11), "weighted": True, "shifted": True, "standardize": False},
     "sparse": {"storage": sp.csc_array, "shifted": True},
@@ -125,7 +129,7 @@ def support(path, budget, ridge):
 
 
 def assert_minimal(case, path, ridges=RIDGES, budgets=BUDGETS, atol=1e-5):
-    """Each fit of all rows is minimal on its support, within its budget, and has the right signs."""
+    """Each fit of all rows is minimal on its support, within its budget and within the bounds."""
     assert path.coefs.shape == (len(budgets), len(ridges), path.columns.size)
     assert path.intercepts.shape == (len(budgets), len(ridges))
     assert path.unconverged == []
@@ -140,9 +144,12 @@ def assert_minimal(case, path, ridges=RIDGES, budgets=BUDGETS, atol=1e-5):
             columns = np.append(chosen, case.X.shape[1] - 1) if case.intercept else chosen
             coef = np.append(coef, path.intercepts[budget, place]) if case.intercept else coef
             gradient = case.gradient(columns, predictions[budget, place], coef, ridge)
+            if case.bounds is not None:
+                lower, upper = case.bounds[:, columns]
+                assert np.all((coef >= lower - 1e-9) & (coef <= upper + 1e-9))
+                gradient = np.where(coef <= lower + 1e-9, np.minimum(gradient, 0.0), gradient)
+                gradient = np.where(coef >= upper - 1e-9, np.maximum(gradient, 0.0), gradient)
             assert_allclose(gradient / size[columns], 0.0, atol=atol)
-            if case.signs is not None:
-                assert np.all(coef * case.signs[columns] >= 0)
     assert case.intercept or not path.intercepts.any()
 
 
@@ -221,7 +228,7 @@ def test_the_null_model_is_that_of_the_offset_and_the_free_columns(loss):
     assert support(free, 0, 0).tolist() == [0]
 
 
-@pytest.mark.parametrize("kind", ["plain", "everything", "signed"])
+@pytest.mark.parametrize("kind", ["plain", "everything", "bounded"])
 def test_rows_that_are_drawn_twice_count_twice(kind):
     case = make(**KINDS[kind])
     rows = np.random.default_rng(0).integers(0, 60, 60)
@@ -286,7 +293,7 @@ def test_each_different_fit_is_made_once():
         assert not same or (start in same and ridge_of[start] > ridge_of[refit])
 
 
-@pytest.mark.parametrize("kind", ["plain", "everything", "signed"])
+@pytest.mark.parametrize("kind", ["plain", "everything", "bounded"])
 @pytest.mark.parametrize("columns", [1, 6])
 def test_few_columns_at_a_time_give_the_same_fits(columns, kind, monkeypatch):
     case = make(**KINDS[kind])
