@@ -150,7 +150,7 @@ def _newton(
         slope = float(gradient @ step)
         rounding = UNITS * np.finfo(float).eps * mean_loss.terms(prediction)
         if not 0.0 < slope < inf:  # at a minimum where bounds hold others it is rounding, of either sign
-            return coef, prediction, value, abs(slope) <= rounding
+            return coef, prediction, value, bool(abs(slope) <= rounding)
         last = bool(predicted <= max(rounding, min(share * abs(value), rate * before)))
         length = 1.0
         for _ in range(_HALVINGS):
