@@ -84,11 +84,15 @@ class Smoothing(Nuisance):
     def finish(self, problem: Problem, result: Result) -> Fit:
         """Return the fit of the pinball loss on the support of a result.
 
-        The smoothing is narrowed with warm starts. From there the descent goes on from vertex to vertex; what that
-        leads to is taken if it is no worse, as it is without a ridge and bounds.
+        Without a ridge and bounds the descent goes from vertex to vertex, to the same minimiser from any start. Else
+        the smoothing is narrowed with warm starts, and the nearest vertex is taken if it is no worse.
         """
         exact, loss = problem.with_loss(Quantile(self.quantile, 0.0)), problem.objective.loss
         assert isinstance(loss, Quantile)
+        vertex = _at_vertex(exact, result.w) if _is_linear_program(problem) else None
+        if vertex is not None:
+            at = exact.objective.evaluate(vertex)
+            return Fit(exact, moved(exact, result, at), at.value)
         width, w = loss.smoothing, result.w
         least = _EXACT * max(exact.objective.value(0.0 * w), float(np.finfo(float).tiny))
         while width >= least:
@@ -104,6 +108,11 @@ class Smoothing(Nuisance):
             if there.value <= at.value + value_rounding(exact.objective, at):
                 at = there
         return Fit(exact, moved(exact, result, at), at.value)
+
+
+def _is_linear_program(problem: Problem) -> bool:
+    """Return whether the pinball loss alone is minimised, without a ridge and bounds."""
+    return problem.bounds is None and not np.any(double(problem.objective.l2))
 
 
 def _at_vertex(problem: Problem, w: Any) -> Any:
