@@ -24,6 +24,7 @@ _FIRST_COLUMNS = 192
 """Of more columns, the search begins with about so many, of the blocks that are best alone."""
 _ROUNDS = 3
 """How often blocks are screened at the fits of a search."""
+_TINY = float(np.finfo(np.float64).tiny)
 _SCREENING_RATIO = 0.35
 """As for single columns; see `working_set.iteration.EFFORTS`."""
 
@@ -54,8 +55,8 @@ def block_supports(
     Returns
     -------
     list of array of int, or None
-        Coordinates, or rows of a matrix, increasing, for each size. None if f is not quadratic, or the set has no
-        blocks.
+        Coordinates, or rows of a matrix, increasing, for each size. None if f is not quadratic, the set has no blocks,
+        or so many as are asked for have more than half of `MOST_COLUMNS` columns that must be screened.
 
     Notes
     -----
@@ -79,7 +80,12 @@ def block_supports(
         np.unique(some // outputs) for some in (blocks.always, *(blocks.members(g) for g in range(blocks.count)))
     )
     members = [np.setdiff1d(some, always) for some in members]
-    return _Search(objective, always, members, null, sizes, max(tol, 1e-15) * abs(null.value)).supports()
+    columns = np.sort([some.size for some in members])
+    widest = int(columns[max(columns.size - max(sizes), 0) :].sum())
+    if columns.sum() > MOST_COLUMNS < 2 * widest:
+        return None
+    search = _Search(objective, always, members, null, sizes, max(tol, 1e-15) * abs(null.value))
+    return search.supports(max(_FIRST_COLUMNS, widest))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +133,11 @@ class _Search:
         curvature = double(self._products.hessian_diag(null)) + self._ridge
         self._half_inverse = np.divide(0.5, curvature, out=np.zeros_like(curvature), where=curvature > 0)
 
-    def supports(self) -> list[np.ndarray]:
-        """Return the columns of each size."""
+    def supports(self, first: int) -> list[np.ndarray]:
+        """Return the columns of each size, where a search with screening begins with so many columns."""
         if self._columns.sum() <= MOST_COLUMNS:
             return [fit.columns for fit in self._fits(np.arange(self._columns.size))]
-        inside = self._first(self._scores(self._null.gradient), _FIRST_COLUMNS)
+        inside = self._first(self._scores(self._null.gradient), first)
         found = self._fits(inside)
         for _ in range(_ROUNDS):
             new = self._screened(inside, found)
@@ -172,7 +178,7 @@ class _Search:
             point = np.zeros(tuple(like.shape))
             point[fit.columns] = fit.coef
             at = self._objective.evaluate(namespace(like).astype(move(point, like), like.dtype))
-            scores = self._scores(at.gradient) / fit.cost
+            scores = self._scores(at.gradient) / max(fit.cost, self._negligible, _TINY)
             best = np.maximum(best, np.where(scores > _SCREENING_RATIO, scores, 0.0))
         best[inside] = 0.0
         return self._first(best, MOST_COLUMNS - int(self._columns[inside].sum()))
