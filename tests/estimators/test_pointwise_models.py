@@ -128,6 +128,26 @@ def test_extreme_quantiles_of_all_columns_are_those_of_the_linear_program(tau, n
     assert_allclose(mean_pinball_loss(y, model.predict(X), alpha=tau), least, rtol=1e-9)
 
 
+def test_a_quantile_with_a_ridge_is_the_minimum_of_the_quadratic_program():
+    """Its dual: multipliers a of the rows, from tau - 1 to tau, that add up to 0, and w = Z' a / (n ridge)."""
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((40, 3))
+    y, tau, ridge = X[:, 0] + rng.standard_normal(40), 0.7, 0.2
+    model = ht.SparseQuantileRegression(n_nonzero_coefs=3, quantile=tau, alpha=ridge).fit(X, y)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    a = optimize.minimize(
+        lambda a: np.sum((Z.T @ a) ** 2) / (2 * ridge * 40) - y @ a,
+        np.zeros(40),
+        jac=lambda a: Z @ (Z.T @ a) / (ridge * 40) - y,
+        method="SLSQP",
+        bounds=[(tau - 1, tau)] * 40,
+        constraints={"type": "eq", "fun": lambda a: a.sum(), "jac": lambda a: np.ones(40)},
+        options={"ftol": 1e-14, "maxiter": 1000},
+    )
+    assert_allclose(model.objective_, -a.fun / 40, rtol=1e-6)
+    assert_allclose(model.coef_ * X.std(axis=0), Z.T @ a.x / (40 * ridge), atol=1e-4)
+
+
 @pytest.mark.parametrize(("n", "size", "seed"), [(30, 1e2, 0), (150, 1e2, 6), (80, 1e4, 1)])
 def test_a_delta_far_below_the_residuals_is_minimised_on_all_columns(n, size, seed):
     rng = np.random.default_rng(seed)
