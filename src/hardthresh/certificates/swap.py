@@ -138,6 +138,8 @@ def swap_certificate(
     exact = objective.double()  # rounding in float32 would hide the difference of columns that are close to each other
     if exact is not objective:
         objective, at = exact, exact.evaluate(as_double(at.point))
+    else:  # differences of its values are rounded; eight units in the last place: sums in other orders differ by few
+        tolerance += 8 * float(namespace(at.point).finfo(at.point.dtype).eps) * abs(at.value)
     structure, nearest = constraint.structure(tuple(at.point.shape)), constraint.project(at.point).support
     if structure is not None and structure.blocks() is not None and not isinstance(structure, BlockBudget):
         known = nearest if support is None else support
