@@ -1,5 +1,7 @@
 """``hardthresh fit`` and ``predict`` for every loss, with categories, exposures and settings of its own."""
 
+import csv
+import re
 from pathlib import Path
 
 import numpy as np
@@ -314,6 +316,65 @@ def test_three_classes_are_shown_as_two_are(done, refused, folder):
     assert "a model of 3 classes has a linear predictor" in refused(
         "fit", "t.csv", "--target", "kind", "--offset", "x1"
     )
+
+
+@pytest.fixture
+def outputs(folder):
+    """Two outputs that depend on x0 and x1."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((90, 4))
+    Y = X[:, :2] @ np.array([[1.0, -1.0], [0.5, 2.0]]) + 0.3 * rng.standard_normal((90, 2))
+    table = pl.DataFrame({f"x{j}": X[:, j] for j in range(4)} | {"gain, %": Y[:, 0], "loss": Y[:, 1]})
+    table.write_csv(folder / "t.csv")
+    return table
+
+
+@pytest.mark.parametrize("validated", [[], ["--cv", "3", "--averaging", "none", "--alpha", "0"]])
+def test_several_targets_are_outputs_of_one_model(done, outputs, validated):
+    targets = ("--target", "gain, %", "--target", "loss")
+    text = done("fit", "t.csv", *targets, "--k", 2, *validated, "--out", "m.json", "--report", "r.html")
+    assert text.startswith("2 of 4 features chosen to predict gain, %, loss: 2 outputs\n")
+    assert re.search(r"feature +gain, % +loss", text)
+    X, Y = outputs.select("x0", "x1", "x2", "x3").to_numpy(), outputs.select("gain, %", "loss").to_numpy()
+    alone, model = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, Y), ht.load("m.json")
+    np.testing.assert_allclose(model.coef_, alone.coef_, rtol=1e-10)
+    assert re.search(r"feature +gain, % +loss", done("show", "m.json"))
+    head, *lines = csv.reader(done("predict", "m.json", "t.csv").splitlines())
+    assert head == ["prediction of gain, %", "prediction of loss"]
+    np.testing.assert_allclose(np.array(lines, dtype=float), alone.predict(X), rtol=1e-10)
+
+
+def test_outputs_of_a_model_without_names_are_counted(done, outputs):
+    X, Y = outputs.select("x0", "x1", "x2", "x3"), outputs.select("gain, %", "loss").to_numpy()
+    ht.save(ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, Y), "m.json")
+    assert done("predict", "m.json", "t.csv").startswith("prediction of output 0,prediction of output 1\n")
+
+
+SEVERAL = {
+    "--loss poisson": "several targets are for --loss squared, not for poisson",
+    "--offset x1": "a model of several outputs has a linear predictor for each of them; leave it out",
+    "--classes": "several targets are numbers; leave --order, --classes and --positive-class out",
+    "--target loss": "--target names 'loss' twice",
+    "--target none": "has no column 'none' for the target number 3",
+}
+
+
+@pytest.mark.parametrize("more", SEVERAL)
+def test_what_several_targets_do_not_go_with(refused, outputs, more):
+    line = refused("fit", "t.csv", "--target", "gain, %", "--target", "loss", *more.split())
+    assert SEVERAL[more] in line
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ("name", "loss", "several targets must be numbers, and those of 'name' are texts"),
+        ("loss", "name", "the target number 2 'name' of t.csv must hold numbers"),
+    ],
+)
+def test_several_targets_are_numbers(refused, outputs, first, second, message):
+    outputs.with_columns(name=pl.lit("a")).write_csv("t.csv")
+    assert refused("fit", "t.csv", "--target", first, "--target", second).startswith(message)
 
 
 def test_a_category_is_one_feature_of_a_model_of_three_classes(done, folder):

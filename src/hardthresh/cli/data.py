@@ -11,6 +11,8 @@ import numpy as np
 
 from hardthresh.core.errors import InvalidInputError, numbered, plural
 
+OUTPUT = "target number"
+"""How the role of the second target, and of those after it, begins."""
 Matrix: TypeAlias = Any
 """A dense NumPy matrix or a `scipy.sparse.csr_array`, of float32 or float64."""
 
@@ -24,6 +26,8 @@ class Request:
     target, weight, offset, exposure, time, event, strata : str or None
         Columns, or arrays of an npz file, or npy files, with a role of their own. A time and whether the event happened
         then are a target.
+    outputs : sequence of str
+        The same for further targets of a model of several outputs.
     id : str or None
         The same for the identifiers of rows, which are not a feature.
     learn : bool
@@ -47,6 +51,7 @@ class Request:
     time: str | None = None
     event: str | None = None
     strata: str | None = None
+    outputs: Sequence[str] = ()
     id: str | None = None
     learn: bool = True
     drop: Sequence[str] = ()
@@ -59,7 +64,8 @@ class Request:
     def roles(self) -> dict[str, str]:
         """The names that were given, by role."""
         roles = ("target", "weight", "offset", "exposure", "time", "event", "strata", "id")
-        return {role: name for role in roles if (name := getattr(self, role)) is not None}
+        named = {role: name for role in roles if (name := getattr(self, role)) is not None}
+        return named | {f"{OUTPUT} {number}": name for number, name in enumerate(self.outputs, 2)}
 
     @property
     def has_target(self) -> bool:
@@ -81,11 +87,14 @@ class Data:
         The names of the columns, if the file has them.
     target, weight, offset, strata : ndarray of shape (n,) or None
         The columns that were asked for; only the target and the strata may hold texts. A target of shape (n, 2) holds
-        times, and 1 where the event happened then. The offset of an exposure is its logarithm.
+        times, and 1 where the event happened then; or of several outputs a column for each. The offset of an exposure
+        is its logarithm.
     ids : sequence of str, length n, or None
         Identifiers of the rows, as written in the file.
     target_name, offset_name, strata_name, id_name : str
         Names of the target, of the offset or the exposure, of the strata, and of the ids.
+    outputs : tuple of str
+        The names of several targets; empty for one.
     exposed : bool
         Whether the offset is the logarithm of an exposure.
     order : tuple of str
@@ -110,6 +119,7 @@ class Data:
     offset_name: str = ""
     strata_name: str = ""
     id_name: str = ""
+    outputs: tuple[str, ...] = ()
     exposed: bool = False
     order: tuple[str, ...] = ()
     missing: int = 0
@@ -123,14 +133,18 @@ class Data:
             offset = _log_exposure(values["exposure"], self.source, names["exposure"])
         if "time" in values:
             target = np.column_stack((values["time"], _happened(values["event"], self.source, names["event"])))
+        further = {names[role]: part for role, part in values.items() if role.startswith(OUTPUT)}
+        if further and target is not None:
+            target = np.column_stack((target, *further.values()))
         return replace(
             self,
+            outputs=(names["target"], *further) if further else (),
             target=target,
             weight=values.get("weight"),
             offset=offset,
             strata=values.get("strata"),
             ids=None if ids is None else [str(value) for value in ids],
-            target_name=names.get("target", names.get("time", self.target_name)),
+            target_name=", ".join((names.get("target", names.get("time", self.target_name)), *further)),
             offset_name=names.get("offset", names.get("exposure", self.offset_name)),
             strata_name=names.get("strata", self.strata_name),
             exposed="exposure" in values,

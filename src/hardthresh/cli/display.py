@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -52,6 +52,7 @@ def print_model(console: Console, model: Any, notes: Mapping[str, Any]) -> None:
 def _print_model(console: Console, model: Any, notes: Mapping[str, Any]) -> None:
     """Print the coefficients of a model, and how well it predicts."""
     facts = read(model)
+    facts = replace(facts, outputs=tuple(notes.get("data", {}).get("outputs", facts.outputs)))
     cv = facts.cross_validation
     console.print(_headline(facts, notes.get("data", {})))
     console.print()

@@ -19,7 +19,10 @@ FOLDS = 5  # the default of the estimators, too
 def fit(
     ctx: typer.Context,
     data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV, TSV, Parquet, Feather, NPZ, NPY or libsvm file.")],
-    target: Annotated[str | None, typer.Option(help="Column to predict; NPZ: array; NPY: another file.")] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to predict, again for each of several; NPZ: array; NPY: another file."),
+    ] = None,
     k: Annotated[str, typer.Option(help="Number of features: auto, a number, a range 1-20 or a list 2,5,10.")] = "auto",
     loss: Annotated[str, typer.Option(help="A loss that `hardthresh list` shows, or auto: by the target.")] = "auto",
     classes: Annotated[
@@ -87,7 +90,7 @@ def fit(
 
     check_together(
         loss,
-        target=target,
+        targets=target or (),
         time=time,
         event=event,
         strata=strata,
@@ -106,7 +109,8 @@ def fit(
     from .task import can_be_validated, check_offset, ordered, task_of
 
     request = Request(
-        target=target,
+        target=target[0] if target else None,
+        outputs=target[1:] if target else (),
         weight=weight,
         offset=offset,
         exposure=exposure,

@@ -31,7 +31,7 @@ def folds_of(task: Task, cv: int, seed: int) -> Any:
     """
     from sklearn.model_selection import KFold, StratifiedKFold
 
-    if task.y.ndim == 2:
+    if task.y.ndim == 2 and not task.outputs:
         return cv  # which the model stratifies by event
     groups = task.counts or {"": len(task.y)}
     label, fewest = min(groups.items(), key=lambda item: item[1])
@@ -117,6 +117,7 @@ def learn(
     n, d = table.X.shape
     dtype = getattr(table.X, "dtype", np.dtype(np.float64))
     data = {"source": Path(table.source).name, "target": table.target_name, "n": n, "d": d, "dtype": str(dtype)}
+    data |= {"outputs": list(task.outputs)} if task.outputs else {}
     data |= {"missing": table.missing} | ({"classes": task.counts} if task.counts else {})
     if table.offset is not None:
         data |= {"exposure" if table.exposed else "offset": table.offset_name}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf
 from pathlib import Path
 
@@ -108,7 +108,7 @@ def remarks_on_k(text: str, k: int | list[int] | str, choice: list[str]) -> list
 def check_together(
     loss: str,
     *,
-    target: str | None,
+    targets: Sequence[str],
     time: str | None,
     event: str | None,
     strata: str | None,
@@ -127,7 +127,12 @@ def check_together(
     """
     if (time is None) != (event is None):
         raise InvalidInputError("--time and --event go together: a time, and whether the event happened then")
-    if time is not None and target is not None:
+    twice = [name for place, name in enumerate(targets) if name in targets[:place]]
+    if twice:
+        raise InvalidInputError(f"--target names {twice[0]!r} twice")
+    if len(targets) > 1 and (order is not None or classes or positive_class is not None):
+        raise InvalidInputError("several targets are numbers; leave --order, --classes and --positive-class out")
+    if time is not None and targets:
         raise InvalidInputError("--time and --event are what to predict; leave --target out")
     if time is not None and loss not in ("auto", "cox"):
         raise InvalidInputError(f"--time and --event are for --loss cox, not for {loss}")

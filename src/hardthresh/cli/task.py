@@ -25,8 +25,8 @@ class Task:
 
     Attributes
     ----------
-    y : ndarray of shape (n,), or (n, 2)
-        The target: numbers for a regression, labels for a classification, or times and events.
+    y : ndarray of shape (n,), or (n, 2), or (n, n_outputs)
+        The target: numbers for a regression, labels for a classification, times and events, or several outputs.
     loss : str
         The loss to minimise, by its name in the registry.
     counts : dict
@@ -35,6 +35,8 @@ class Task:
         Remarks for the reader on how the target was understood.
     order : tuple of str
         The labels of ordered classes, whose places the target holds; empty for a target of labels or numbers.
+    outputs : tuple of str
+        The names of several outputs; empty for one.
     """
 
     y: np.ndarray
@@ -42,6 +44,7 @@ class Task:
     counts: dict[str, int]
     remarks: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
 
 
 def models() -> dict[tuple[str, bool], type[SparseLinearModel]]:
@@ -102,6 +105,8 @@ def task_of(table: Data, loss: str, positive_class: str | None, *, classes: bool
     y, name = table.target, table.target_name
     losses = {name: model._loss_type() for (name, _), model in models().items()}
     checked_word("--loss", loss, ("auto", *losses))
+    if table.outputs:
+        return _several(table, loss)
     if y.ndim == 2:
         return Task(y, loss, {})
     if table.order:
@@ -157,6 +162,18 @@ def task_of(table: Data, loss: str, positive_class: str | None, *, classes: bool
     return Task(y, loss, _counts(y))
 
 
+def _several(table: Data, loss: str) -> Task:
+    """Return the regression of several outputs."""
+    assert table.target is not None
+    takes = [name for (name, _), model in models().items() if model._takes_outputs]
+    loss = "squared" if loss == "auto" else loss
+    if loss not in takes:
+        raise InvalidInputError(f"several targets are for --loss {' or '.join(dict.fromkeys(takes))}, not for {loss}")
+    if table.target.dtype.kind == "U":
+        raise InvalidInputError(f"several targets must be numbers, and those of {table.outputs[0]!r} are texts")
+    return Task(table.target.astype(np.float64), loss, {}, outputs=table.outputs)
+
+
 def ordered(table: Data, order: Sequence[str]) -> Data:
     """Return a table whose target has the classes in an order, from low to high; without one, the table as it is.
 
@@ -185,10 +202,14 @@ def check_offset(table: Data, task: Task) -> None:
     InvalidInputError
         If not.
     """
-    if table.offset is not None and len(task.counts) > 2 and not task.order and takes_many_classes(task.loss):
+    several = len(task.counts) > 2 and not task.order and takes_many_classes(task.loss)
+    if table.offset is not None and (several or task.outputs):
+        what, instead = (
+            (f"{len(task.counts)} classes", ", or add --positive-class VALUE") if several else ("several outputs", "")
+        )
         raise InvalidInputError(
-            f"--offset is one number for each row, and a model of {len(task.counts)} classes has a linear predictor "
-            "for each of them; leave it out, or add --positive-class VALUE"
+            f"--offset is one number for each row, and a model of {what} has a linear predictor for each of them; "
+            f"leave it out{instead}"
         )
     mean = getattr(models()[task.loss, False]()._loss, "mean", None)
     if table.exposed and (mean is None or not np.allclose(mean(np.array([0.0, 1.0])), [1.0, np.e])):

@@ -65,6 +65,7 @@ WIDTHS = {"wide": 760, "narrow": 350}
 SUMMARY = {
     "source": "source",
     "target": "target",
+    "outputs": "outputs",
     "n": "rows (examples)",
     "d": "columns (features)",
     "classes": "classes",

@@ -214,7 +214,7 @@ def plot_correlations(correlation: Any, names: Any, ax: Axes | None = None, *, c
 
 def coefficients_height(n_features: int) -> float:
     """Return the height, in inches, of a chart with a bar for each feature."""
-    return 0.9 + 0.29 * max(1, min(n_features, SHOWN))
+    return 1.15 + 0.29 * max(1, min(n_features, SHOWN))  # with three lines below the axis
 
 
 def _effect(facts: Facts) -> str:
