@@ -538,9 +538,9 @@ def test_check_26_a_path_over_spectra_ends_at_minimisers(table, solver, monkeypa
     left = iter(range(50_000))  # changes of a tableau; either table takes less than 10,000
     enter = Tableau._enter
 
-    def counted(self, j):
+    def counted(self, *column):
         next(left)
-        enter(self, j)
+        enter(self, *column)
 
     monkeypatch.setattr(Tableau, "_enter", counted)
     last = X.shape[1] - 1
