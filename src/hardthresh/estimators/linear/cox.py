@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from array_api_compat import is_array_api_obj
 from sklearn.base import RegressorMixin
 
 from hardthresh.arrays import double, namespace, to_numpy, where_true
@@ -15,7 +14,6 @@ from hardthresh.core.errors import CapabilityError, InvalidInputError, format_va
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.result import Result
 from hardthresh.losses import Cox
-from hardthresh.losses.cox import CoxMean
 
 from ..base import as_numbers, row_weights
 from ..callbacks import fit_method
@@ -23,6 +21,7 @@ from ..documentation import public_estimator
 from ..parameters import own_parameters
 from ..soundness import check_coefficients, check_numbers, check_present
 from ..table import Table
+from .baseline_hazard import baseline_at, baseline_hazard
 from .concordance import concordance
 from .criterion import CriterionPath
 from .model import SparseLinearModel
@@ -252,19 +251,8 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
                 "and predict_survival_function are not available; use predict, or scoring=None, or GridSearchCV"
             )
         centre = float(double(self.means_) @ double(self.coef_))
-        known, hazards = self.event_times_, self.baseline_cumulative_hazard_
-        if not isinstance(known, dict):
-            if strata is not None:
-                raise InvalidInputError("the model was fitted without strata; leave strata out")
-            known, hazards, number = {None: known}, {None: hazards}, np.zeros(u.size, dtype=np.int64)
-            labels = [None]
-        else:
-            labels = list(known)
-            number = self._stratum_numbers(strata, u.size)
-        every = np.unique(np.concatenate([known[label] for label in labels]))
-        at = every if times is None else _times(times)
-        baseline = np.array([_step(known[label], hazards[label], at) for label in labels])
-        return np.exp(u - centre)[:, None] * baseline[number]
+        baseline, stratum = baseline_at(self.event_times_, self.baseline_cumulative_hazard_, times, strata, u.size)
+        return np.exp(u - centre)[:, None] * baseline[stratum]
 
     def predict_survival_function(self, X: Any, times: Any = None, offset: Any = None, strata: Any = None) -> Any:
         """Return the probability of each row that no event has happened up to some times.
@@ -282,22 +270,6 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
         """
         hazard = self.predict_cumulative_hazard(X, times, offset, strata)
         return np.exp(-hazard)
-
-    def _stratum_numbers(self, strata: Any, n: int) -> np.ndarray:
-        """Return the place of the stratum of each row among those of the fit."""
-        labels = list(self.event_times_)
-        if strata is None:
-            raise InvalidInputError("the model was fitted with strata; give the stratum of each row")
-        given = np.asarray(to_numpy(strata) if is_array_api_obj(strata) else strata)
-        if given.shape != (n,):
-            raise InvalidInputError(f"strata has shape {given.shape}; ({n},) is needed, one label for each row of X")
-        place = {label: number for number, label in enumerate(labels)}
-        unknown = next((label for label in given.tolist() if label not in place), None)
-        if unknown is not None:
-            raise InvalidInputError(
-                f"the stratum {format_value(unknown)} has no event in the rows of the fit; its hazard is unknown"
-            )
-        return np.array([place[label] for label in given.tolist()], dtype=np.int64)
 
     def _validate(self, X: Any, y: Any, sample_weight: Any, offset: Any, *, reset: bool) -> Table:
         """Return data as validated arrays, with a row of time, event, and perhaps stratum, for each row as targets."""
@@ -339,14 +311,9 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
 
     def _diagnostics(self, problem: Problem, result: Result) -> dict[str, Any]:
         """Return the means of the columns and the baseline hazard there."""
-        times, hazards = _baseline(problem, result.state.at)
-        found: dict[str, Any] = {"means_": namespace(problem.mean).asarray(problem.mean, copy=True)}
-        if problem.codes.strata is None:
-            return found | {"event_times_": times[0], "baseline_cumulative_hazard_": hazards[0]}
-        labels = problem.codes.strata[[*times]].tolist()
-        found["event_times_"] = dict(zip(labels, times.values(), strict=True))
-        found["baseline_cumulative_hazard_"] = dict(zip(labels, hazards.values(), strict=True))
-        return found
+        times, hazards = baseline_hazard(problem, result.state.at)
+        means = namespace(problem.mean).asarray(problem.mean, copy=True)
+        return {"means_": means, "event_times_": times, "baseline_cumulative_hazard_": hazards}
 
     def _summarize(self, problem: Problem, w: Any) -> Summary:
         """Return the summary, with times in the place of their ranks."""
@@ -361,31 +328,3 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
         model = problem.objective
         c = concordance(double(model.y), double(model.predict(at.point)), double(model.weights))
         return {"concordance": c}
-
-
-def _baseline(problem: Problem, at: Evaluation) -> tuple[dict[int, Any], dict[int, Any]]:
-    """Return the event times and the cumulative hazards at the means of the columns, by the number of the stratum."""
-    mean_loss = problem.objective.mean_loss
-    assert isinstance(mean_loss, CoxMean)
-    sets, y = mean_loss.sets, double(problem.objective.y)
-    prediction = problem.objective.predict(at.point) if at.prediction is None else at.prediction
-    jumps = mean_loss.hazards(prediction)
-    times, hazards = {}, {}
-    for part in sets.strata():
-        number = int(y[sets.order[sets.starts[part.start]], 2]) if y.shape[1] == 3 else 0
-        times[number] = problem.codes.times[sets.times[part][::-1].astype(np.int64)]
-        hazards[number] = np.cumsum(jumps[part][::-1])
-    return times, hazards
-
-
-def _times(times: Any) -> np.ndarray:
-    """Return the times of predictions as an array."""
-    plain = np.atleast_1d(np.asarray(to_numpy(times) if is_array_api_obj(times) else times, dtype=float))
-    if plain.ndim != 1 or np.isnan(plain).any():
-        raise InvalidInputError(f"times must be numbers in a list, got {format_value(times)}")
-    return plain
-
-
-def _step(times: np.ndarray, hazards: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Return a cumulative hazard at some times: right-continuous steps."""
-    return np.append(0.0, hazards)[np.searchsorted(times, at, side="right")]

@@ -1,4 +1,4 @@
-"""Does a model predict held-out rows better than the model without features?"""
+"""Whether a model predicts held-out rows better than the model without features."""
 
 from __future__ import annotations
 
