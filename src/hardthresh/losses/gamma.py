@@ -12,7 +12,7 @@ from hardthresh.arrays import namespace
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 
-from .exponential import capped_exp
+from .exponential import capped_exp, exponential_excess
 from .log_link import LogLink
 
 
@@ -51,10 +51,9 @@ class Gamma(LogLink):
         xp = namespace(u)
         gap = xp.log(y) - u
         near = xp.where(xp.abs(gap) < 1, gap, 0 * gap)  # there e^gap - 1 - gap would cancel
-        small = xp.expm1(near) - near
         ratio, beyond = capped_exp(gap)
         total = ratio * (1 + beyond + 0.5 * beyond * beyond)
-        value = xp.where(xp.abs(gap) < 1, xp.where(small > 0, small, 0 * small), total - 1 - gap)
+        value = xp.where(xp.abs(gap) < 1, exponential_excess(near), total - 1 - gap)
         return value, 1 - ratio * (1 + beyond)
 
     def curvature(self, y: Array, u: Array) -> Array:

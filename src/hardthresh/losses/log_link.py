@@ -25,6 +25,10 @@ class LogLink(Loss):
         """Return the logarithm of a mean > 0."""
         return log(mean)
 
+    def recession(self, y: Array) -> Array:
+        """Return -1 for targets of 0, which no finite prediction expects."""
+        return namespace(y).where(y > 0, 0 * y, 0 * y - 1)
+
     def initial_prediction(self, y: Array, weights: Array) -> float:
         """Return the logarithm of the mean target; 0 if that is 0."""
         mean = average(y, weights)

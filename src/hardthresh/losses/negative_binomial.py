@@ -64,9 +64,6 @@ class NegativeBinomial(LogLink):
     def in_domain(self, y: Array) -> Array:
         return (y >= 0) & namespace(y).isfinite(y)
 
-    def recession(self, y: Array) -> Array:
-        return namespace(y).where(y > 0, 0 * y, 0 * y - 1)
-
     def value(self, y: Array, u: Array) -> Array:
         xp, theta = namespace(u), self.theta
         known = xp.where(y > 0, y, xp.ones_like(y))

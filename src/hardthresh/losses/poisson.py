@@ -13,7 +13,7 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 
-from .exponential import capped_exp, exponent_cap
+from .exponential import capped_exp, exponent_cap, exponential_excess
 from .log_link import LogLink
 
 
@@ -51,9 +51,6 @@ class Poisson(LogLink):
     def in_domain(self, y: Array) -> Array:
         return (y >= 0) & namespace(y).isfinite(y)
 
-    def recession(self, y: Array) -> Array:
-        return namespace(y).where(y > 0, 0 * y, 0 * y - 1)
-
     def value(self, y: Array, u: Array) -> Array:
         return self.value_and_gradient(y, u)[0]
 
@@ -67,8 +64,7 @@ class Poisson(LogLink):
         known = xp.where(y > 0, y, one)
         gap = xp.where(y > 0, u - xp.log(known), 0 * u)
         near = xp.where(xp.abs(gap) < 1, gap, 0 * gap)  # there e^u - y - y gap would cancel
-        small = known * (xp.expm1(near) - near)
-        small = xp.where(small > 0, small, 0 * small)
+        small = known * exponential_excess(near)
         rate, beyond = capped_exp(u)
         total = rate * (1 + beyond + 0.5 * beyond * beyond)
         value = xp.where((y > 0) & (xp.abs(gap) < 1), small, total - y - y * gap)

@@ -14,7 +14,7 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 
-from .exponential import capped_exp
+from .exponential import capped_exp, exponential_excess
 from .log_link import LogLink
 
 _OTHERS = {0.0: "SparseLinearRegression", 1.0: "SparsePoissonRegression", 2.0: "SparseGammaRegression"}
@@ -71,9 +71,6 @@ class Tweedie(LogLink):
     def in_domain(self, y: Array) -> Array:
         return (y >= 0) & namespace(y).isfinite(y)
 
-    def recession(self, y: Array) -> Array:
-        return namespace(y).where(y > 0, 0 * y, 0 * y - 1)
-
     def value(self, y: Array, u: Array) -> Array:
         return self.value_and_gradient(y, u)[0]
 
@@ -85,7 +82,7 @@ class Tweedie(LogLink):
         known = xp.where(y > 0, y, xp.ones_like(y))
         gap = xp.where(y > 0, u - xp.log(known), 0 * u)
         near = xp.where(xp.abs(gap) < 1, gap, 0 * gap)  # there the three terms would cancel
-        small = known**up * (_excess(up * near) / up + _excess(-down * near) / down)
+        small = known**up * (exponential_excess(up * near) / up + exponential_excess(-down * near) / down)
         rising, above = capped_exp(up * u)
         falling, below = capped_exp(-down * xp.where(y > 0, u, 0 * u))  # no 0 * inf where its factor y is 0
         total = rising * (1 + above + 0.5 * above * above) / up - y**up / (up * down)
@@ -111,10 +108,3 @@ class Tweedie(LogLink):
         """
         mean = self.weighted_mean(y, u, weights)
         return n * log(mean) if mean > 0.0 else -inf
-
-
-def _excess(x: Array) -> Array:
-    """Return e^x - 1 - x, not negative by rounding."""
-    xp = namespace(x)
-    excess = xp.expm1(x) - x
-    return xp.where(excess > 0, excess, 0 * excess)
