@@ -68,7 +68,7 @@ HELPERS = {
     "losses/log_link.py": "the base of the losses of log-means",
     "solvers/auto.py": "chooses a solver: the public minimize and iterate",
     "solvers/block_path.py": "the best blocks for every number of them, where f is quadratic",
-    "solvers/model_supports.py": "the supports of all budgets, by the quadratic model at the null model",
+    "solvers/model_supports.py": "the supports of all budgets, by quadratic models at few points",
     "solvers/block_tableau.py": "a quadratic over blocks of columns, kept by sweeps",
     "solvers/block_search.py": "local search over whole groups of coordinates",
     "solvers/quasi_newton.py": "minimising on a support by gradients alone",

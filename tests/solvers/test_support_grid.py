@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
 
+import hardthresh.solvers.model_supports
 from hardthresh.constraints import GroupSparsity, RowSparsity, Sparsity
 from hardthresh.losses import Cox, Huber, Multinomial, Poisson
 from hardthresh.objectives import LinearModel, MultiOutputModel, OrdinalModel
@@ -129,7 +130,7 @@ def test_the_quadratic_model_at_the_null_model_chooses_the_supports(kind):
     constraint, ridge = allowed(model, free), 0.1
     ridged = with_ridge(model, free, ridge)
     null = null_evaluation(model, constraint)
-    found = model_supports(ridged, null, [replace(constraint, k=k) for k in (0, 1, 2, 3)], 1e-8)
+    found = model_supports(model, lambda k: replace(constraint, k=k), [0, 1, 2, 3], ridge, 1e-8)
     every = np.arange(model.shape[0])
     if len(model.shape) == 1:
         hessian, gradient = ridged.hessian(null), null.gradient
@@ -160,8 +161,7 @@ def test_the_quadratic_model_at_the_null_model_chooses_the_supports(kind):
 def test_groups_of_any_loss_are_chosen_whole():
     model, free = models()["poisson"]
     labels = [*(np.arange(D) // 2).tolist(), None]
-    sets = [GroupSparsity(labels, k, free=free) for k in (1, 2)]
-    one, two = model_supports(with_ridge(model, free, 0.1), null_evaluation(model, sets[0]), sets, 1e-8)
+    one, two = model_supports(model, lambda k: GroupSparsity(labels, k, free=free), [1, 2], 0.1, 1e-8)
     assert one.size == 3
     assert_array_equal(two, [2, 3, 8, 9, D])
 
@@ -174,8 +174,7 @@ def test_each_fit_is_minimal_within_bounds(kind):
     bounds[0, :D], bounds[1, :D] = -0.1, 0.3
     constraint = Sparsity(0, free=free, lower=bounds[0], upper=bounds[1])
     null = null_evaluation(model, constraint)
-    sets = [replace(constraint, k=k) for k in range(4)]
-    supports = model_supports(with_ridge(model, free, 0.1), null, sets, 1e-8)
+    supports = model_supports(model, lambda k: replace(constraint, k=k), range(4), 0.1, 1e-8)
     assert_array_equal([len(support) - len(free) for support in supports], range(4))
     points, unconverged = refit_supports(model, null.point, free, supports, range(4), RIDGES, bounds)
     assert unconverged == []
@@ -186,3 +185,25 @@ def test_each_fit_is_minimal_within_bounds(kind):
             gradient = with_ridge(model, free, ridge).evaluate(point).gradient
             gradient[(point == bounds[0]) & (gradient > 0) | (point == bounds[1]) & (gradient < 0)] = 0.0
             assert_allclose(gradient[support], 0.0, atol=2e-5)
+
+
+@pytest.mark.parametrize("kind", ["cox", "multinomial"])
+def test_beyond_a_checkpoint_the_model_is_that_of_what_was_chosen_before(kind, monkeypatch):
+    """With the checkpoint at 1, the second column is the best one by the model at the minimiser on the first."""
+    monkeypatch.setattr("hardthresh.solvers.model_supports.next_checkpoint", lambda size: size + 1)
+    points = []
+    of = hardthresh.solvers.model_supports._quadratic_model
+    monkeypatch.setattr(
+        "hardthresh.solvers.model_supports._quadratic_model",
+        lambda f, null, at: points.append(at.point) or of(f, null, at),
+    )
+    model, free = models()[kind]
+    found = model_supports(model, lambda k: allowed(model, free, k), [0, 2, 3], 0.1, 1e-8)
+    assert len(points) == 3
+    assert [np.setdiff1d(support, free).size for support in found] == [0, 2, 3]
+    assert_array_equal(np.flatnonzero(np.reshape(points[2] != 0, (model.shape[0], -1)).any(axis=1)), found[1])
+    ridged = with_ridge(model, free, 0.1)
+    for point, support in zip(
+        points[1:], [np.flatnonzero(np.reshape(points[1] != 0, (len(points[1]), -1)).any(1)), found[1]], strict=True
+    ):
+        assert_allclose(ridged.evaluate(point).gradient[support], 0.0, atol=2e-5)

@@ -1,8 +1,8 @@
-"""The supports of all budgets at once, by the quadratic model at the null model."""
+"""The supports of all budgets at once, by quadratic models at few points."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,22 +20,30 @@ from .block_path import block_supports
 from .start import starting_point
 from .working_set import WorkingSet
 from .working_set.rows import OutputBlock, null_model
+from .working_set.state import next_checkpoint
+from .working_set.support_grid import refit_supports
 
 
 @serial_blas()
 def model_supports(
-    objective: LinearModel | MultiOutputModel, null: Evaluation, constraints: Sequence[Constraint], tol: float
+    objective: LinearModel | MultiOutputModel,
+    constraint: Callable[[int], Constraint],
+    budgets: Sequence[int],
+    ridge: float,
+    tol: float,
 ) -> list[np.ndarray] | None:
-    r"""Return the supports that the quadratic model of f at the null model chooses, for several budgets.
+    r"""Return the supports that quadratic models of f choose, for several budgets.
 
     Parameters
     ----------
     objective : LinearModel or MultiOutputModel
-        f.
-    null : Evaluation
-        f at the null model; see `null_evaluation`.
-    constraints : sequence of Constraint
-        Sets that differ in their budgets only, which increase.
+        f; its own ridge is not used.
+    constraint : callable
+        The set of a budget.
+    budgets : sequence of int
+        The budgets, increasing.
+    ridge : float
+        The ridge of what is not always allowed.
     tol : float
         The decrease of f that counts, relative to the progress since the null model.
 
@@ -47,26 +55,55 @@ def model_supports(
 
     Notes
     -----
-    These are what one step of Newton's method from the null model would choose; f is then to be minimised on each of
-    them, see `refit_supports`. For several outputs the model is least squares of their rotations, with the mean of the
-    second derivatives of the examples: see `WorkingSet`, which searches single coordinates and rows, for all budgets
-    together and with effort "fast". Blocks are searched by `block_supports`. Heuristic.
+    Up to the first checkpoint, 4, these are what one step of Newton's method from the null model would choose. From
+    there to the next checkpoints, 10, 25, ..., the quadratic model is that at the minimiser on what was chosen for the
+    checkpoint before. f is then to be minimised on each support, see `refit_supports`. For several outputs the model is
+    least squares of their rotations, with the mean of the second derivatives of the examples: see `WorkingSet`, which
+    searches single coordinates and rows, for all budgets together and with effort "fast". Blocks are searched by
+    `block_supports`. Heuristic: with the model at the null model alone, the held-out log-loss of three classifiers of
+    four classes was higher by .02 to .04 of about .1.
     """
-    shape, budgets = tuple(objective.shape), []
-    for constraint in constraints:
-        structure = constraint.structure(shape)
-        if structure is None:
+    free, last = constraint(0).free, max(budgets)  # type: ignore[attr-defined]
+    penalised = np.ones(objective.shape[0])
+    penalised[list(free)] = 0.0
+    ridged = objective.with_ridge(move(ridge * penalised, objective.design.zeros(1)))
+    null = at = null_evaluation(ridged, constraint(0))
+    found: dict[int, np.ndarray] = {}
+    reached = -1
+    while reached < last:
+        checkpoint = last if objective.traits.quadratic else min(last, next_checkpoint(max(reached, 0)))
+        some = sorted({*(budget for budget in budgets if reached < budget <= checkpoint), checkpoint})
+        supports = _supports(ridged, null, at, [constraint(budget) for budget in some], some, tol)
+        if supports is None:
             return None
-        budgets.append(structure.budget)
-    model, at = _quadratic_model(objective, null)
+        found.update(zip(some, supports, strict=True))
+        if checkpoint < last:
+            on = refit_supports(objective, at.point, free, supports[-1:], [checkpoint], np.array([ridge]))[0]
+            at = ridged.evaluate(_like(on[0, 0], null.point))
+        reached = checkpoint
+    return [found[budget] for budget in budgets]
+
+
+def _supports(
+    objective: LinearModel | MultiOutputModel,
+    null: Evaluation,
+    at: Evaluation,
+    constraints: Sequence[Constraint],
+    budgets: Sequence[int],
+    tol: float,
+) -> list[np.ndarray] | None:
+    """Return the supports that the quadratic model at a point chooses; None as `model_supports` does."""
+    if constraints[-1].structure(tuple(objective.shape)) is None:
+        return None
+    model, start = _quadratic_model(objective, null, at)
     if model is None:
         return None
     solver = choose_solver(model, constraints[-1], tol=tol)
     if isinstance(solver, WorkingSet):
         found = WorkingSet(effort="fast", tol=solver.tol).path(model, constraints)
-        rows = len(shape) > 1
+        rows = len(tuple(objective.shape)) > 1
         return [to_numpy(each.support.rows if rows else each.support.indices) for each in found]  # type: ignore[attr-defined]
-    return block_supports(model, constraints[-1], at, budgets, tol)
+    return block_supports(model, constraints[-1], start, budgets, tol)
 
 
 def null_evaluation(objective: LinearModel | MultiOutputModel, constraint: Any) -> Evaluation:
@@ -77,24 +114,24 @@ def null_evaluation(objective: LinearModel | MultiOutputModel, constraint: Any) 
 
 
 def _quadratic_model(
-    objective: LinearModel | MultiOutputModel, at: Evaluation
+    objective: LinearModel | MultiOutputModel, null: Evaluation, at: Evaluation
 ) -> tuple[LinearModel | MultiOutputModel | None, Evaluation]:
-    """Return the quadratic model of f around a point, and its value and gradient there; None if it is flat."""
+    """Return the quadratic model of f around a point, and its value and gradient at the null model; None if flat."""
     if objective.traits.quadratic:
-        return objective, at
+        return objective, null
     if isinstance(objective, LinearModel):
         model = objective.quadratic_model(at)
-        return model, model.evaluate(at.point, at.prediction)
+        return model, model.evaluate(null.point)
     block = OutputBlock.of(double(objective.output_block(at)))
     if block is None:
-        return None, at
+        return None, null
     u = at.prediction if objective.offset is None else at.prediction - objective.offset
     into, back = (_like(part, u) for part in (block.into, block.back))
     rotated = u @ into - objective.loss.gradient(objective.y, at.prediction) @ back
     least_squares = MultiOutputModel(
         objective.design, rotated, MultiTask(), sample_weight=objective.weights, l2=objective.row_ridge() / block.size
     )
-    return least_squares, least_squares.evaluate(at.point @ into)
+    return least_squares, least_squares.evaluate(null.point @ into)
 
 
 def _like(part: np.ndarray, like: Array) -> Array:

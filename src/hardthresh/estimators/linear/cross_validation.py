@@ -128,8 +128,9 @@ class SparseLinearModelCV(GridSearch):
         With the default solver all folds of least squares share their readings of the data, and all ridges of a fold
         its Gram matrix (`hardthresh.selection.least_squares_fold_paths`); other losses are refitted on the features
         that such a search chooses (`hardthresh.selection.generalized_fold_paths`). Where folds do not share it, as for
-        several outputs or classes, groups, censored times and ordered classes, the quadratic model at the null model
-        of each fold chooses the features of all numbers, with one of the ridges, and all ridges are refitted on them.
+        several outputs or classes, groups, censored times and ordered classes, the quadratic models of each fold at
+        the models of 0, 4, 10, ... features choose those of larger numbers, with one of the ridges, and all ridges are
+        refitted on them.
         With another solver a path with that ridge finds them, each fit starting from the last one; `n_jobs` and
         `max_iter` are about these.
 

@@ -230,16 +230,16 @@ class GridSearch(CrossValidatedMixin, SparseLinearModel):
     def _fold(self, train: Table, sizes: np.ndarray, ridges: np.ndarray, seed: int) -> FoldFits:
         """Return paths fitted on the training rows alone: with one ridge, and with the others on the same features.
 
-        By default these are what the quadratic model at the null model chooses. With another solver each fit of the
+        By default these are what quadratic models at few points choose. With another solver each fit of the
         path starts from the last one.
         """
         loss = self._fold_loss(train)
         problem = self._problem(train, int(sizes[-1])).with_loss(loss)
-        searched = problem.with_ridge(float(ridges[(ridges.size - 1) // 3]))  # as in `least_squares_fold_paths`
+        searched = float(ridges[(ridges.size - 1) // 3])  # as in `least_squares_fold_paths`
         budgets, path = sizes.tolist(), []
-        supports = searched.supports_by_model(budgets, self.tol) if self.solver == "auto" else None
+        supports = problem.supports_by_model(budgets, searched, self.tol) if self.solver == "auto" else None
         if supports is None:
-            path = self._warm_path(searched, budgets, seed, self._fast_solver(searched))
+            path = self._warm_path(problem.with_ridge(searched), budgets, seed, self._fast_solver(problem))
             supports = [problem.coordinates(result.support) for result in path]
         points, failed = problem.minimisers(supports, budgets, ridges)
         unconverged = [*(result.status.sentence for result in path if not result.converged), *failed]

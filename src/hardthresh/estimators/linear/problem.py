@@ -93,10 +93,9 @@ class Problem:
         """Return the coordinates of a support; of matrices the rows."""
         return to_numpy(support.rows if isinstance(support, Rows) else support.indices)
 
-    def supports_by_model(self, sizes: Sequence[int], tol: float) -> list[np.ndarray] | None:
-        """Return the supports of some sizes by the quadratic model at the null model; see `model_supports`."""
-        constraints = [self.with_budget(size).constraint for size in sizes]
-        return model_supports(self.objective, null_evaluation(self.objective, self.constraint), constraints, tol)
+    def supports_by_model(self, sizes: Sequence[int], ridge: float, tol: float) -> list[np.ndarray] | None:
+        """Return the supports of some sizes that quadratic models choose with a ridge; see `model_supports`."""
+        return model_supports(self.objective, lambda size: self.with_budget(size).constraint, sizes, ridge, tol)
 
     def minimisers(
         self, supports: Sequence[np.ndarray], sizes: Sequence[int], ridges: np.ndarray
