@@ -1063,6 +1063,7 @@ typedef struct {
     const double **columns; /* those of the support, without thresholds */
     Loss loss;
     const double *offset, *l2; /* the first may be NULL */
+    const double *lower, *upper; /* bounds of the coefficients, or NULL */
 } Model;
 
 /* Slopes and curvatures are those of the losses in the prediction, times the weights. With thresholds, the parts of the
@@ -1351,7 +1352,10 @@ static void evaluate(const Model *f, Point *at, double *scratch)
 typedef struct {
     Model f;
     Point at, further;
-    double *hessian, *gradient, *step, *scaled, *factor;
+    double *hessian, *gradient, *step, *scaled, *factor, predicted; /* by how much the model of f falls along a step */
+    double *whole, *target;                                         /* scratch of `step_within` */
+    index_t *moving;
+    int *moves;
     const double **row;
 } Refit;
 
@@ -1390,6 +1394,85 @@ static void differentiate_thresholds(Refit *r)
     }
 }
 
+/* Write the system of the step to the minimiser of the model on the coefficients that move, where the others stay. */
+static index_t write_system(Refit *r, const double *by, const int *moves)
+{
+    const index_t size = r->f.size;
+    index_t count = 0;
+    for (index_t i = 0; i < size; i++)
+        if (moves[i]) r->moving[count++] = i;
+    for (index_t a = 0; a < count; a++) {
+        const double *row = r->whole + r->moving[a] * size;
+        r->target[a] = -r->gradient[r->moving[a]];
+        for (index_t k = 0; k < size; k++)
+            if (!moves[k]) r->target[a] -= row[k] * by[k];
+        for (index_t b = a; b < count; b++) r->hessian[a * count + b] = row[r->moving[b]];
+    }
+    return count;
+}
+
+/* The same as `newton_step` for the minimiser of the model within bounds, by the steps of `settle`. */
+static int step_within(Refit *r, double *slope)
+{
+    int *moves = r->moves;
+    const Model *f = &r->f;
+    const index_t size = f->size;
+    double *by = r->step, value = 0.0;
+    for (index_t i = 0; i < size; i++) {
+        for (index_t k = 0; k < size; k++)
+            r->whole[i * size + k] = k < i ? r->hessian[k * size + i] : r->hessian[i * size + k];
+        by[i] = 0.0;
+        moves[i] = 1;
+    }
+    for (int released = 0;;) {
+        const index_t count = write_system(r, by, moves);
+        double reach = 1.0, bound = 0.0, rest = 0.0, best = 0.0;
+        index_t met = -1, free = -1;
+        if (!factorise(r->hessian, count, DEPENDENT, r->row, r->factor)) return 0;
+        solve_lower(r->hessian, count, r->target, 1, r->row, r->factor);
+        solve_upper(r->hessian, count, r->target, 1, r->row, r->factor);
+        for (index_t a = 0; a < count; a++) {
+            const index_t i = r->moving[a];
+            const double low = f->lower[i] - r->at.coef[i], high = f->upper[i] - r->at.coef[i], to = r->target[a];
+            if (!(to < low || to > high)) continue;
+            const double at = to < low ? low : high, part = (at - by[i]) / (to - by[i]);
+            if (met < 0 || part < reach) reach = part, met = i, bound = at;
+        }
+        for (index_t a = 0; a < count; a++) by[r->moving[a]] += reach * (r->target[a] - by[r->moving[a]]);
+        if (met >= 0) {
+            by[met] = bound;
+            moves[met] = 0;
+            continue;
+        }
+        for (index_t i = 0; i < size; i++) {
+            double gradient = r->gradient[i];
+            for (index_t k = 0; k < size; k++) gradient += r->whole[i * size + k] * by[k];
+            rest += 0.5 * by[i] * (r->gradient[i] + gradient);
+            if (moves[i]) continue;
+            const double low = f->lower[i] - r->at.coef[i], high = f->upper[i] - r->at.coef[i];
+            const double curvature = r->whole[i * size + i];
+            double to = by[i] - gradient / curvature;
+            to = to < low ? low : to > high ? high : to;
+            const double further = to - by[i], gain = -further * (gradient + 0.5 * further * curvature);
+            if (fabs(further) > ERROR * fabs(r->at.coef[i] + by[i]) && gain > best) best = gain, free = i;
+        }
+        if (free < 0 || (released && !(rest < value))) break;
+        value = rest;
+        released = 1;
+        moves[free] = 1;
+    }
+    *slope = 0.0;
+    r->predicted = 0.0;
+    for (index_t i = 0; i < size; i++) {
+        double image = 0.0;
+        for (index_t k = 0; k < size; k++) image += r->whole[i * size + k] * by[k];
+        *slope -= r->gradient[i] * by[i];
+        r->predicted -= by[i] * (r->gradient[i] + 0.5 * image);
+    }
+    for (index_t i = 0; i < size; i++) by[i] = -by[i];
+    return 1;
+}
+
 /* The step at a point by some second derivatives of the losses, and by how much f falls along it per length at first;
  * returns whether the Hessian is regular. */
 static int newton_step(Refit *r, const double *curvature, double *slope)
@@ -1406,12 +1489,14 @@ static int newton_step(Refit *r, const double *curvature, double *slope)
         r->hessian[j * size + j] += f->l2[j];
         r->gradient[j] += f->l2[j] * r->at.coef[j];
     }
+    if (f->lower) return step_within(r, slope);
     if (!factorise(r->hessian, size, DEPENDENT, r->row, r->factor)) return 0;
     memcpy(r->step, r->gradient, sizeof(double) * (size_t)size);
     solve_lower(r->hessian, size, r->step, 1, r->row, r->factor);
     solve_upper(r->hessian, size, r->step, 1, r->row, r->factor);
     *slope = 0.0;
     for (index_t j = 0; j < size; j++) *slope += r->gradient[j] * r->step[j];
+    r->predicted = 0.5 * *slope;
     return 1;
 }
 
@@ -1428,7 +1513,11 @@ static int go_along(Refit *r, double slope, index_t tries, double armijo)
 {
     double length = 1.0;
     for (index_t i = 0; i < tries; i++) {
-        for (index_t j = 0; j < r->f.size; j++) r->further.coef[j] = r->at.coef[j] - length * r->step[j];
+        for (index_t j = 0; j < r->f.size; j++) {
+            double to = r->at.coef[j] - length * r->step[j];
+            if (r->f.lower) to = to < r->f.lower[j] ? r->f.lower[j] : to > r->f.upper[j] ? r->f.upper[j] : to;
+            r->further.coef[j] = to;
+        }
         evaluate(&r->f, &r->further, r->scaled);
         if (r->further.value <= r->at.value - armijo * length * slope) {
             const Point before = r->at;
@@ -1452,9 +1541,8 @@ static int refit(Refit *r, const Limits *limits)
         const double least = limits->least > units ? limits->least : units;
         double slope;
         if (!newton_step(r, r->at.curvature, &slope) && !bounding_step(r, limits->bound, &slope)) return SINGULAR;
-        if (slope == 0.0) return MINIMAL; /* and so is the gradient */
-        if (!(slope > 0.0 && slope < (double)INFINITY)) return STUCK;
-        predicted = 0.5 * slope;
+        if (!(slope > 0.0 && slope < (double)INFINITY)) return fabs(slope) <= units ? MINIMAL : STUCK;
+        predicted = r->predicted;
         const double fell = earlier - value;
         const int trusted = 0.5 * before <= fell && fell <= 2.0 * before && 4.0 * predicted < before;
         if (trusted && value - 4.0 * predicted > limits->below) return ABANDONED;
@@ -1506,7 +1594,7 @@ static void read_loss(Loss *loss, index_t n, double **memory)
 }
 
 /* How many numbers `prepare` takes. */
-static index_t refit_numbers(index_t n, index_t size) { return 11 * n + loss_numbers(n) + size * size + 13 * size; }
+static index_t refit_numbers(index_t n, index_t size) { return 11 * n + loss_numbers(n) + 2 * size * size + 16 * size; }
 
 /* Give a refit of up to `size` columns its loss and its memory. */
 static void prepare(Refit *r, const Loss *loss, double **memory, index_t n, index_t size)
@@ -1525,6 +1613,10 @@ static void prepare(Refit *r, const Loss *loss, double **memory, index_t n, inde
     r->gradient = take(memory, size);
     r->step = take(memory, size);
     r->factor = take(memory, size);
+    r->whole = take(memory, size * size);
+    r->target = take(memory, size);
+    r->moving = (index_t *)take(memory, size);
+    r->moves = (int *)take(memory, size);
     r->row = (const double **)take(memory, size);
     r->f = (Model){.n = n, .size = size, .columns = (const double **)take(memory, size), .loss = *loss};
     read_loss(&r->f.loss, n, memory);
@@ -1532,7 +1624,7 @@ static void prepare(Refit *r, const Loss *loss, double **memory, index_t n, inde
 
 /* What the quadratic model at a prediction says of all columns: see `RefitSearch.scores`. */
 typedef struct {
-    index_t n, m, size;
+    index_t n, m, size, n_held; /* the first of the chosen columns are held at their bounds */
     const double *X, *l2; /* a row of X is an example, without thresholds, which are the last of the m columns */
     double *prediction;
     Loss loss;
@@ -1645,45 +1737,55 @@ static void differentiate(const Scores *to, double *diagonal, double *memory)
 
 static void score(const Scores *to, double *memory)
 {
-    const index_t size = to->size, m = to->m, *chosen = to->chosen;
+    const index_t n_held = to->n_held, size = to->size - n_held, m = to->m, *chosen = to->chosen + n_held;
+    double *regressions = to->regressions + n_held * m, *coef = to->coef + n_held; /* of the columns that move */
     double *diagonal = take(&memory, m), *R = take(&memory, size * size), *scale = take(&memory, size);
     double *factor = take(&memory, size);
     const double **row = (const double **)take(&memory, size);
     differentiate(to, diagonal, memory);
     for (index_t i = 0; i < size; i++) {
-        to->regressions[i * m + chosen[i]] += to->l2[chosen[i]];
+        regressions[i * m + chosen[i]] += to->l2[chosen[i]];
         scale[i] = sqrt(diagonal[chosen[i]] > DBL_MIN ? diagonal[chosen[i]] : DBL_MIN);
-        divide(to->regressions + i * m, scale[i], m);
+        divide(regressions + i * m, scale[i], m);
     }
     for (index_t i = 0; i < size; i++) {
-        for (index_t k = 0; k < size; k++) R[i * size + k] = to->regressions[i * m + chosen[k]] / scale[k];
+        for (index_t k = 0; k < size; k++) R[i * size + k] = regressions[i * m + chosen[k]] / scale[k];
         R[i * size + i] += REGULAR;
     }
     if (!factorise(R, size, 0.0, row, factor)) R[0] = (double)NAN; /* all scores are then not numbers */
     memcpy(to->unexplained, diagonal, sizeof(double) * (size_t)m);
-    solve_lower(R, size, to->regressions, m, row, factor);
-    for (index_t i = 0; i < size; i++) add_squares(to->unexplained, to->regressions + i * m, -1.0, m);
+    solve_lower(R, size, regressions, m, row, factor);
+    for (index_t i = 0; i < size; i++) add_squares(to->unexplained, regressions + i * m, -1.0, m);
     for (index_t j = 0; j < m; j++)
         if (!(to->unexplained[j] > DEPENDENT * diagonal[j])) to->unexplained[j] = (double)INFINITY;
-    solve_upper(R, size, to->regressions, m, row, factor);
+    solve_upper(R, size, regressions, m, row, factor);
     memset(to->inverse, 0, sizeof(double) * (size_t)(size * size));
     for (index_t i = 0; i < size; i++) to->inverse[i * size + i] = 1.0 / scale[i];
     solve_lower(R, size, to->inverse, size, row, factor);
     solve_upper(R, size, to->inverse, size, row, factor);
     for (index_t i = 0; i < size; i++) {
         to->unexplained[chosen[i]] = (double)INFINITY;
-        divide(to->regressions + i * m, scale[i], m);
+        divide(regressions + i * m, scale[i], m);
         divide(to->inverse + i * size, scale[i], size);
     }
     for (index_t i = 0; i < size; i++) { /* a Newton step on the chosen columns: to the minimiser of the model */
         const index_t j = chosen[i];
-        row[i] = to->regressions + i * m;
-        factor[i] = to->l2[j] * to->coef[i] - to->slope[j];
+        row[i] = regressions + i * m;
+        factor[i] = to->l2[j] * coef[i] - to->slope[j];
     }
+    for (index_t i = 0; i < n_held; i++) to->slope[to->chosen[i]] -= to->l2[to->chosen[i]] * to->coef[i];
     add_rows(to->slope, row, 0, factor, size, m);
     for (index_t i = 0; i < size; i++) to->slope[chosen[i]] = 0.0;
     for (index_t i = 0; i < size; i++)
-        for (index_t k = 0; k < size; k++) to->coef[i] -= to->inverse[i * size + k] * factor[k];
+        for (index_t k = 0; k < size; k++) coef[i] -= to->inverse[i * size + k] * factor[k];
+    for (index_t i = 0; i < n_held; i++) { /* what the columns that move leave of the held ones' rows of the Hessian */
+        const index_t j = to->chosen[i];
+        double *own = to->regressions + i * m;
+        own[j] += to->l2[j];
+        for (index_t k = 0; k < size; k++) factor[k] = -own[chosen[k]];
+        add_rows(own, row, 0, factor, size, m);
+        to->unexplained[j] = (double)INFINITY;
+    }
 }
 
 /* ---- search by refits ----------------------------------------------------------------------------------------- */
@@ -1711,9 +1813,11 @@ typedef struct {
     index_t m, n_fixed, target; /* the size that is wanted, with the fixed columns */
     const double *X, *columns, *l2; /* X by examples, and the same by columns */
     const index_t *fixed;           /* of each column, whether it stays */
+    const double *bounds;           /* as those of a `Problem` */
     double negligible, nearly, separated, work, most_work, *scratch, *own_l2, *gain;
     Scores scores;
-    index_t *wanted, *places;
+    index_t *wanted, *places, *order, *arranged; /* the chosen columns with held ones first, by place and by number */
+    double *own_bounds;
     int doubtful;
     jmp_buf out_of_memory;
     Node *nodes[BUCKETS];
@@ -1769,7 +1873,15 @@ static Node *fit(Search *s, index_t size, const Node *near)
         s->refit.at.coef[i] = k < near->size && near->chosen[k] == j ? near->coef[k] : 0.0;
         if (i < size - f->loss.n_thresholds) f->columns[i] = s->columns + j * f->n;
         s->own_l2[i] = s->l2[j];
+        if (s->bounds) {
+            const double low = s->bounds[j], high = s->bounds[s->m + j], coef = s->refit.at.coef[i];
+            s->refit.at.coef[i] = coef < low ? low : coef > high ? high : coef;
+            s->own_bounds[i] = low;
+            s->own_bounds[size + i] = high;
+        }
     }
+    f->lower = s->bounds ? s->own_bounds : NULL;
+    f->upper = s->bounds ? s->own_bounds + size : NULL;
     node->singular = refit(&s->refit, &s->limits) == SINGULAR; /* f at the last point is an upper bound */
     memcpy(node->coef, s->refit.at.coef, sizeof(double) * (size_t)size);
     node->value = isfinite(s->refit.at.value) ? s->refit.at.value : (double)INFINITY;
@@ -1800,7 +1912,7 @@ static Node *fit_with(Search *s, const Node *node, index_t place, index_t column
     return fit(s, size, node);
 }
 
-/* The prediction and the coefficients of a node, for its scores: the first in memory of the refit, whose points change
+/* The prediction, the order and the coefficients of a node, for its scores: the first in memory of the refit, whose points change
  * places. */
 static void predict(Search *s, const Node *node)
 {
@@ -1814,16 +1926,30 @@ static void predict(Search *s, const Node *node)
         memset(prediction, 0, sizeof(double) * (size_t)f->n);
     add_rows(prediction, f->columns, 0, node->coef, inner, f->n);
     s->scores.prediction = prediction;
-    memcpy(s->scores.coef, node->coef, sizeof(double) * (size_t)node->size);
+    s->scores.size = node->size;
+    s->scores.n_held = 0;
+    for (index_t held = 1, at = 0; held >= 0; held--) {
+        for (index_t i = 0; i < node->size; i++) {
+            const index_t j = node->chosen[i];
+            const int moves = !s->bounds || (s->bounds[j] < node->coef[i] && node->coef[i] < s->bounds[s->m + j]);
+            if (moves == held) continue;
+            s->order[at] = i;
+            s->arranged[at] = j;
+            s->scores.coef[at++] = node->coef[i];
+        }
+        if (held) s->scores.n_held = at;
+    }
 }
 
-static void set_costs(Search *s, Node *node)
+static void set_costs(const Scores *to, const Search *s, Node *node)
 {
-    for (index_t i = 0; i < node->size; i++) {
-        const double diagonal = s->scores.inverse[i * node->size + i];
-        const int stays = s->fixed[node->chosen[i]] != 0;
-        const double b = s->scores.coef[i];
-        node->costs[i] = stays ? (double)INFINITY : 0.5 * b * (b / diagonal);
+    const index_t n_held = to->n_held, size = to->size - n_held;
+    for (index_t i = 0; i < to->size; i++) {
+        const index_t place = s->order[i], slot = i - n_held, j = to->chosen[i];
+        const double b = to->coef[i];
+        node->costs[place] = s->fixed[node->chosen[place]] ? (double)INFINITY
+                             : slot < 0 ? b * (to->slope[j] + 0.5 * b * to->regressions[i * to->m + j])
+                                        : 0.5 * b * (b / to->inverse[slot * size + slot]);
     }
     node->has_costs = 1;
 }
@@ -1836,18 +1962,18 @@ static const double *costs(Search *s, Node *node)
     double *memory = s->scratch, *rows = take(&memory, n * inner);
     predict(s, node);
     for (index_t i = 0; i < size; i++) {
-        const double *column = s->columns + node->chosen[i] * n;
+        const double *column = s->columns + s->arranged[i] * n;
         for (index_t t = 0; i < inner && t < n; t++) rows[t * inner + i] = column[t];
         s->places[i] = i;
-        s->own_l2[i] = s->l2[node->chosen[i]];
+        s->own_l2[i] = s->l2[s->arranged[i]];
     }
     Scores few = s->scores;
-    few.size = few.m = size;
+    few.m = size;
     few.X = rows;
     few.l2 = s->own_l2;
     few.chosen = s->places;
     score(&few, memory);
-    set_costs(s, node);
+    set_costs(&few, s, node);
     return node->costs;
 }
 
@@ -1865,6 +1991,18 @@ VECTORISED static double gains_in_place(const double *restrict slope, const doub
     return largest;
 }
 
+/* The same where columns have bounds; `widens` is 1 / a, or 0 in the place of a held column, whose row is of products. */
+VECTORISED static double bounded_gains_in_place(const double *restrict slope, const double *restrict unexplained,
+                                                const double *restrict row, double by, double widens,
+                                                const double *bounds, double *restrict gain, index_t m)
+{
+    double largest = 0.0;
+    for (index_t j = 0; j < m; j++)
+        gain[j] = 0.5 * twice_gain(slope[j] + row[j] * by, unexplained[j] + row[j] * (row[j] * widens), bounds, m, j);
+    for (index_t j = 0; j < m; j++) largest = gain[j] > largest ? gain[j] : largest;
+    return largest;
+}
+
 static index_t place_of(const double *x, double value, index_t n)
 {
     index_t i = 0;
@@ -1876,7 +2014,7 @@ static index_t place_of(const double *x, double value, index_t n)
 static void gains_of_additions(Search *s)
 {
     const double *slope = s->scores.slope, *unexplained = s->scores.unexplained;
-    for (index_t j = 0; j < s->m; j++) s->gain[j] = 0.5 * slope[j] * (slope[j] / unexplained[j]);
+    for (index_t j = 0; j < s->m; j++) s->gain[j] = 0.5 * twice_gain(slope[j], unexplained[j], s->bounds, s->m, j);
 }
 
 /* Compute which additions and exchanges the model says are best. */
@@ -1887,11 +2025,10 @@ static void find_moves(Search *s, Node *node)
     const index_t m = s->m, size = node->size;
     double rise[TRIED];
     predict(s, node);
-    to->size = size;
-    to->chosen = node->chosen;
+    to->chosen = s->arranged;
     score(to, s->scratch);
     s->work += (double)to->n * (double)m * (double)(size + 2);
-    set_costs(s, node);
+    set_costs(to, s, node);
     gains_of_additions(s);
     for (int i = 0; i < 2; i++) {
         double best = -1.0;
@@ -1905,10 +2042,14 @@ static void find_moves(Search *s, Node *node)
         if (m) s->gain[node->added[i]] = -2.0;
     }
     for (index_t i = 0; i < size; i++) {
-        const double cost = node->costs[i], *regressions = to->regressions + i * m;
+        const double cost = node->costs[s->order[i]], *row = to->regressions + i * m, b = to->coef[i];
         if (!(cost < (double)INFINITY)) continue;
-        const double diagonal = to->inverse[i * size + i];
-        const double gain = gains_in_place(to->slope, to->unexplained, regressions, to->coef[i], diagonal, s->gain, m);
+        const index_t slot = i - to->n_held;
+        const double a = slot < 0 ? 1.0 : to->inverse[slot * (size - to->n_held) + slot];
+        const double *slope = to->slope, *rest = to->unexplained;
+        const double gain =
+            s->bounds ? bounded_gains_in_place(slope, rest, row, b / a, slot < 0 ? 0.0 : 1.0 / a, s->bounds, s->gain, m)
+                      : gains_in_place(slope, rest, row, b, a, s->gain, m);
         if (!(gain >= s->nearly * cost)) continue;
         index_t at = node->n_exchanges;
         while (at > 0 && rise[at - 1] > cost - gain) at--;
@@ -1920,7 +2061,7 @@ static void find_moves(Search *s, Node *node)
             node->entered[k] = node->entered[k - 1];
         }
         rise[at] = cost - gain;
-        node->dropped[at] = i;
+        node->dropped[at] = s->order[i];
         node->entered[at] = place_of(s->gain, gain, m);
     }
     node->has_moves = 1;
@@ -2072,7 +2213,7 @@ static Node *replaced(Search *s, Node *node)
 static int is_doubtful(Search *s, Node *node, double ratio)
 {
     if (ratio == (double)INFINITY || s->work >= s->most_work) return 0;
-    if (ratio == 0.0 || node->n_exchanges) return 1;
+    if (ratio == 0.0 || node->n_exchanges || s->bounds) return 1;
     const index_t size = node->size;
     index_t kept = 0, dropped = 0, *places = s->places;
     node->has_costs = 0; /* so that the scores are those of this node */
@@ -2584,6 +2725,15 @@ static int view_all(Call *call, PyObject *const *arrays, int count, int first_wr
     return 0;
 }
 
+/* View the bounds of coefficients, lower ones and then upper ones; None is NULL. */
+static int view_bounds(Call *call, PyObject *given, const double **bounds)
+{
+    *bounds = NULL;
+    if (given == Py_None || (*bounds = view(call, given, 0))) return 0;
+    finish(call);
+    return -1;
+}
+
 static double *allocate(Call *call, index_t n)
 {
     call->memory = malloc(sizeof(double) * (size_t)(n + 1)); /* not of 0 bytes, which may be NULL */
@@ -2594,8 +2744,9 @@ static double *allocate(Call *call, index_t n)
     return call->memory;
 }
 
-/* refit(loss, columns, offset, l2, coef, prediction, steps, halvings, armijo, share, least, units, below, bound): f at the
- * last point, and how the refit has ended. A loss, here and below, is its number, its parameter, y, and the weights; that of
+/* refit(loss, columns, offset, l2, coef, prediction, bounds, steps, halvings, armijo, share, least, units, below, bound):
+ * f at the last point, and how the refit has ended. `bounds`, here and below, has the lower bounds of the coefficients and
+ * then the upper ones, or is None; `coef` is within them. A loss, here and below, is its number, its parameter, y, and the weights; that of
  * ordered classes has the thresholds as the last coefficients, for which there are no columns, and y increases. A row of
  * `columns` is a column of the data, and the offset may be None; `coef` is the start and becomes the last point, and
  * `prediction` its prediction. It ends with the step whose predicted decrease is at most `share` of f, `least`, or so many
@@ -2603,7 +2754,8 @@ static double *allocate(Call *call, index_t n)
  * derivative of all losses by which a step is made where the Hessian is singular: if infinite, there is none. */
 static PyObject *py_refit(PyObject *module, PyObject *args)
 {
-    PyObject *given[7];
+    PyObject *given[7], *limited;
+    const double *bounds;
     Py_ssize_t steps, halvings;
     Limits limits = {.rate = (double)INFINITY};
     Loss loss;
@@ -2613,11 +2765,11 @@ static PyObject *py_refit(PyObject *module, PyObject *args)
     index_t length[7];
     int end;
     (void)module;
-    if (!PyArg_ParseTuple(args, "(idOO)OOOOOnndddddd", &loss.kind, &loss.parameter, &given[0], &given[1], &given[2],
-                          &given[3], &given[4], &given[5], &given[6], &steps, &halvings, &limits.armijo,
+    if (!PyArg_ParseTuple(args, "(idOO)OOOOOOnndddddd", &loss.kind, &loss.parameter, &given[0], &given[1], &given[2],
+                          &given[3], &given[4], &given[5], &given[6], &limited, &steps, &halvings, &limits.armijo,
                           &limits.share, &limits.least, &limits.units, &limits.below, &limits.bound))
         return NULL;
-    if (view_all(&call, given, 7, 5, at, length) < 0) return NULL;
+    if (view_all(&call, given, 7, 5, at, length) < 0 || view_bounds(&call, limited, &bounds) < 0) return NULL;
     limits.steps = steps;
     limits.halvings = halvings;
     loss.y = at[0];
@@ -2628,6 +2780,8 @@ static PyObject *py_refit(PyObject *module, PyObject *args)
     prepare(&r, &loss, &memory, n, size);
     r.f.offset = at[3];
     r.f.l2 = at[4];
+    r.f.lower = bounds;
+    r.f.upper = bounds ? bounds + size : NULL;
     for (index_t i = 0; i < size - r.f.loss.n_thresholds; i++) r.f.columns[i] = (const double *)at[2] + i * n;
     memcpy(r.at.coef, at[5], sizeof(double) * (size_t)size);
     Py_BEGIN_ALLOW_THREADS
@@ -2639,8 +2793,8 @@ static PyObject *py_refit(PyObject *module, PyObject *args)
     return Py_BuildValue("di", r.at.value, end);
 }
 
-/* refits(loss, columns, offset, penalties, null_coef, supports, ends, starts, ridges, coefs, ended, steps, halvings,
- * armijo, share, rate, units, bound): refits of many supports, one after the other. A row of `columns` is a column of
+/* refits(loss, columns, offset, penalties, null_coef, supports, ends, starts, ridges, coefs, ended, bounds, steps,
+ * halvings, armijo, share, rate, units, bound): refits of many supports, one after the other. A row of `columns` is a column of
  * the data. Refit i is that of the columns supports[ends[i]:ends[i + 1]], which increase, with the ridge ridges[i] times the
  * penalty of each column. It starts from refit starts[i] < i, where columns that this one does not have are zero, or
  * from `null_coef` if that is negative. Its coefficients are written to the same places of `coefs`, and how it ends to
@@ -2648,7 +2802,8 @@ static PyObject *py_refit(PyObject *module, PyObject *args)
 static PyObject *py_refits(PyObject *module, PyObject *args)
 {
     enum { GIVEN = 12 };
-    PyObject *given[GIVEN];
+    PyObject *given[GIVEN], *limited;
+    const double *bounds;
     Py_ssize_t steps, halvings;
     Limits limits = {.least = 0.0, .below = (double)INFINITY};
     Loss loss;
@@ -2657,12 +2812,12 @@ static PyObject *py_refits(PyObject *module, PyObject *args)
     void *at[GIVEN];
     index_t length[GIVEN], width = 0;
     (void)module;
-    if (!PyArg_ParseTuple(args, "(idOO)OOOOOOOOOOnnddddd", &loss.kind, &loss.parameter, &given[0], &given[1], &given[2],
+    if (!PyArg_ParseTuple(args, "(idOO)OOOOOOOOOOOnnddddd", &loss.kind, &loss.parameter, &given[0], &given[1], &given[2],
                           &given[3], &given[4], &given[5], &given[6], &given[7], &given[8], &given[9], &given[10],
-                          &given[11], &steps, &halvings, &limits.armijo, &limits.share, &limits.rate, &limits.units,
+                          &given[11], &limited, &steps, &halvings, &limits.armijo, &limits.share, &limits.rate, &limits.units,
                           &limits.bound))
         return NULL;
-    if (view_all(&call, given, GIVEN, 10, at, length) < 0) return NULL;
+    if (view_all(&call, given, GIVEN, 10, at, length) < 0 || view_bounds(&call, limited, &bounds) < 0) return NULL;
     limits.steps = steps;
     limits.halvings = halvings;
     loss.y = at[0];
@@ -2673,12 +2828,15 @@ static PyObject *py_refits(PyObject *module, PyObject *args)
     double *coefs = at[10];
     index_t *ended = at[11];
     for (index_t i = 0; i < n_refits; i++) width = ends[i + 1] - ends[i] > width ? ends[i + 1] - ends[i] : width;
-    double *memory = allocate(&call, refit_numbers(n, width) + width + m);
+    double *memory = allocate(&call, refit_numbers(n, width) + 3 * width + m);
     if (memory == NULL) return NULL;
     prepare(&r, &loss, &memory, n, width);
     double *l2 = take(&memory, width), *all = take(&memory, m); /* the start, by column */
     r.f.offset = at[3];
     r.f.l2 = l2;
+    double *lower = take(&memory, width), *upper = take(&memory, width);
+    r.f.lower = bounds ? lower : NULL;
+    r.f.upper = bounds ? upper : NULL;
     Py_BEGIN_ALLOW_THREADS
     for (index_t i = 0; i < n_refits; i++) {
         const index_t *support = supports + ends[i], size = ends[i + 1] - ends[i], from = starts[i];
@@ -2693,6 +2851,10 @@ static PyObject *py_refits(PyObject *module, PyObject *args)
             r.f.columns[k] = X + support[k] * n;
             l2[k] = ridges[i] * penalties[support[k]];
             r.at.coef[k] = all[support[k]];
+            if (!bounds) continue;
+            lower[k] = bounds[support[k]];
+            upper[k] = bounds[m + support[k]];
+            r.at.coef[k] = r.at.coef[k] < lower[k] ? lower[k] : r.at.coef[k] > upper[k] ? upper[k] : r.at.coef[k];
         }
         ended[i] = refit(&r, &limits);
         memcpy(coefs + ends[i], r.at.coef, sizeof(double) * (size_t)size);
@@ -2733,8 +2895,8 @@ static PyObject *py_scores(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* search(loss, X, columns, offset, l2, fixed, start, start_coef, counts, chosen, coef, value, size, least, most, rounds,
- * steps, halvings, armijo, share, bound, nearly, negligible, separated, ratio, most_work, deep): how many columns the search of
+/* search(loss, X, columns, offset, l2, fixed, start, start_coef, counts, chosen, coef, bounds, value, size, least, most,
+ * rounds, steps, halvings, armijo, share, bound, nearly, negligible, separated, ratio, most_work, deep): how many columns the search of
  * `RefitSearch` ends with, f there, whether there may be lower minimisers, and whether no Hessian of its refit was
  * singular, without which the answer does not count. The columns and their coefficients are written to `chosen` and
  * `coef`. The search begins at a minimiser, on the columns `start` with f = `value`; if not `deep`, it ends with the first
@@ -2742,7 +2904,8 @@ static PyObject *py_scores(PyObject *module, PyObject *args)
 static PyObject *py_search(PyObject *module, PyObject *args)
 {
     enum { GIVEN = 12 };
-    PyObject *given[GIVEN];
+    PyObject *given[GIVEN], *limited;
+    const double *bounds;
     Py_ssize_t size, least, most, rounds, steps, halvings;
     Plan plan;
     Limits limits = {.rate = (double)INFINITY, .least = 0.0, .units = 0.0, .below = (double)INFINITY};
@@ -2753,13 +2916,13 @@ static PyObject *py_search(PyObject *module, PyObject *args)
     index_t length[GIVEN];
     PyObject *found = NULL;
     (void)module;
-    if (!PyArg_ParseTuple(args, "(idOO)OOOOOOOOOOdnnnnnnddddddddi", &loss.kind, &loss.parameter, &given[0], &given[1],
+    if (!PyArg_ParseTuple(args, "(idOO)OOOOOOOOOOOdnnnnnnddddddddi", &loss.kind, &loss.parameter, &given[0], &given[1],
                           &given[2], &given[3], &given[4], &given[5], &given[6], &given[7], &given[8], &given[9],
-                          &given[10], &given[11], &value, &size, &least, &most, &rounds, &steps, &halvings,
+                          &given[10], &given[11], &limited, &value, &size, &least, &most, &rounds, &steps, &halvings,
                           &limits.armijo, &limits.share, &limits.bound, &nearly, &negligible, &separated, &plan.ratio,
                           &most_work, &plan.deep))
         return NULL;
-    if (view_all(&call, given, GIVEN, 10, at, length) < 0) return NULL;
+    if (view_all(&call, given, GIVEN, 10, at, length) < 0 || view_bounds(&call, limited, &bounds) < 0) return NULL;
     limits.steps = steps;
     limits.halvings = halvings;
     plan.size = size;
@@ -2778,7 +2941,7 @@ static PyObject *py_search(PyObject *module, PyObject *args)
     width = width > length[7] ? width : length[7];
     const index_t n_sizes = most - least + 1;
     const index_t scratch = (n + width + 6) * width + 5 * n + 2 * m + width;
-    double *memory = allocate(&call, refit_numbers(n, width) + scratch + 3 * m + width * (m + width + 4)
+    double *memory = allocate(&call, refit_numbers(n, width) + scratch + 3 * m + width * (m + width + 8)
                                          + n_sizes * (index_t)(sizeof(BestOfSize) / sizeof(double)));
     if (memory == NULL) return NULL;
     Search *s = calloc(1, sizeof *s);
@@ -2797,6 +2960,7 @@ static PyObject *py_search(PyObject *module, PyObject *args)
     s->columns = at[3];
     s->l2 = at[5];
     s->fixed = fixed;
+    s->bounds = bounds;
     s->negligible = negligible;
     s->nearly = nearly;
     s->separated = separated;
@@ -2804,6 +2968,9 @@ static PyObject *py_search(PyObject *module, PyObject *args)
     s->gain = take(&memory, m);
     s->wanted = (index_t *)take(&memory, width);
     s->places = (index_t *)take(&memory, width);
+    s->order = (index_t *)take(&memory, width);
+    s->arranged = (index_t *)take(&memory, width);
+    s->own_bounds = take(&memory, 2 * width);
     s->scores = (Scores){.n = n, .m = m, .X = at[2], .l2 = at[5], .loss = s->refit.f.loss};
     s->scores.coef = take(&memory, width);
     s->scores.slope = take(&memory, m);

@@ -58,7 +58,7 @@ def value_of(f, point):
     """Return what the kernel computes as f, without a step."""
     known = KernelModel.of_model(f)
     l2, prediction = np.full(f.shape[0], f.l2), np.empty(known.n_examples)
-    arguments = (l2, point.copy(), prediction, 0, 1, 0.0, 0.0, 0.0, 0.0, inf, inf)
+    arguments = (l2, point.copy(), prediction, None, 0, 1, 0.0, 0.0, 0.0, 0.0, inf, inf)
     return kernel().refit(known.loss, known.columns, known.offset, *arguments)[0]
 
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize as scipy_minimize
 
+from boxes import draw_bounds
 from hardthresh.constraints import Sparsity
 from hardthresh.core.compiled import kernel
 from hardthresh.losses import Gamma, Huber, Logistic, NegativeBinomial, Poisson, Quantile, SquaredHinge, Tweedie
@@ -581,16 +582,16 @@ def test_a_prediction_that_is_not_finite_has_no_finite_loss(loss, u):
 
 @compiled
 @draws(200)
-@given(seeds, sizes, sizes, kinds, losses)
-def test_compiled_refits_agree_with_numpy(seed, n, m, kind, loss):
+@given(seeds, sizes, sizes, kinds, losses, st.booleans())
+def test_compiled_refits_agree_with_numpy(seed, n, m, kind, loss, bounded):
     f, chosen = drawn(seed, n + 2, m, kind, loss), some_columns(seed, m)
     rng = np.random.default_rng(seed)
     Z, offset, l2 = f.design.dense()[:, chosen], f.offset, np.broadcast_to(f.l2, m)[chosen]
     start = rng.choice([0.0, 1.0, 20.0]) * rng.standard_normal(len(chosen))
-    before = start.copy()
-    ours = refit(Z, f.mean_loss, offset, l2, start)
+    before, bounds = start.copy(), draw_bounds(rng, len(chosen)) if bounded else None
+    ours = refit(Z, f.mean_loss, offset, l2, start, bounds)
     np.testing.assert_array_equal(start, before)
-    for one, twin in zip(ours, by_numpy(refit, Z, f.mean_loss, offset, l2, start), strict=True):
+    for one, twin in zip(ours, by_numpy(refit, Z, f.mean_loss, offset, l2, start, bounds), strict=True):
         np.testing.assert_allclose(one, twin, rtol=1e-9, atol=1e-9)
 
 
@@ -610,12 +611,13 @@ def test_compiled_scores_agree_with_numpy(seed, n, m, kind, loss):
 
 @compiled
 @draws(50)
-@given(seeds, st.integers(20, 60), st.integers(1, 40), kinds, losses, st.integers(1, 6), st.booleans())
-def test_the_search_is_the_same_without_the_kernel(seed, n, m, kind, loss, k, deep):
+@given(seeds, st.integers(20, 60), st.integers(1, 40), kinds, losses, st.integers(1, 6), st.booleans(), st.booleans())
+def test_the_search_is_the_same_without_the_kernel(seed, n, m, kind, loss, k, deep, bounded):
     f = drawn(seed, n, m, kind, loss)
+    bounds = draw_bounds(np.random.default_rng(seed), m, 0.5) if bounded else None
 
     def found():
-        search = RefitSearch(f, np.array([seed % m]), 1e-9)
+        search = RefitSearch(f, np.array([seed % m]), 1e-9, bounds=bounds)
         start = search.fit((seed % m,))
         return search.lowest(start, k, **DEEP) if deep else search.reached(start, k, 2.0)[0]
 

@@ -21,7 +21,7 @@ from hardthresh.objectives import LinearModel
 from .folds import FoldPath, checked_budgets, checked_ridges, checked_training, least_squares_fold_paths
 from .model import union
 from .refits import ColumnsToRefit
-from .support_grid import ENTRIES, different_refits, refits_within, unconverged_refit
+from .support_grid import ENTRIES, different_refits, unconverged_refit
 
 _LEAST_CURVATURE = 1e-4
 """The curvature of a loss at the null model counts as at least this share of the largest one: working responses are
@@ -204,7 +204,7 @@ class _Fold:
         """Return the null model."""
         loss, few = self.objective.loss, self.few_columns(self.free)
         every = np.ones((1, few.model.penalties.size), dtype=bool)
-        (coef,), (converged,) = refits_within(few.model, few.bounds, every, np.zeros(1), np.array([-1]))
+        (coef,), (converged,) = few.model.refits(every, np.zeros(1), np.array([-1]), few.bounds)
         prediction = coef @ few.model.columns
         u = prediction if self.offset is None else prediction + self.offset
         curvature = loss.curvature(loss.mean(u), u)  # at the expected target
@@ -358,7 +358,7 @@ class _Columns:
             chosen = np.concatenate([chosen, np.ones((n_budgets, n_ridges, 1), dtype=bool)], axis=2)
         refit_of, refits, starts = different_refits(chosen, ridges)
         wanted, ridge_of = chosen.reshape(n_budgets * n_ridges, -1)[refits], ridges[refits % n_ridges]
-        coefs, converged = refits_within(self.model, self.bounds, wanted, ridge_of, starts)
+        coefs, converged = self.model.refits(wanted, ridge_of, starts, self.bounds)
         unconverged = [
             unconverged_refit(budgets[refit // n_ridges], float(ridges[refit % n_ridges]))
             for refit in refits[~converged].tolist()

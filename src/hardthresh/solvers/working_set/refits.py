@@ -101,18 +101,21 @@ def _refit_by_kernel(
 ) -> tuple[np.ndarray, np.ndarray, float] | None:
     """Return what `refit` does, by the kernel.
 
-    None if there is none, or if it knows no step at a singular Hessian, or leads beyond the bounds.
+    None if there is none, or if it knows no step at a singular Hessian.
     """
     compiled = kernel()
     if compiled is None or known is None:
         return None
-    coef, prediction = coef.copy(), np.empty(known.n_examples)
+    coef, prediction = coef.copy() if bounds is None else np.clip(coef, *bounds), np.empty(known.n_examples)
     value, end = compiled.refit(
-        known.loss, known.columns, known.offset, l2, coef, prediction,
+        known.loss, known.columns, known.offset, l2, coef, prediction, _contiguous(bounds),
         _STEPS, _HALVINGS, ARMIJO, _PREDICTED, 0.0, 0.0, inf, known.bound,
     )  # fmt: skip
-    within = bounds is None or bool(np.all((bounds[0] <= coef) & (coef <= bounds[1])))
-    return (coef, prediction, value) if within and end != _SINGULAR else None
+    return None if end == _SINGULAR else (coef, prediction, value)
+
+
+def _contiguous(bounds: np.ndarray | None) -> np.ndarray | None:
+    return None if bounds is None else np.ascontiguousarray(bounds)
 
 
 def _newton(
@@ -229,18 +232,9 @@ class ColumnsToRefit:
     null_coef: np.ndarray
 
     @without_overflow_warnings
-    def refits_within(
-        self, bounds: np.ndarray, chosen: np.ndarray, ridges: np.ndarray
+    def refits(
+        self, chosen: np.ndarray, ridges: np.ndarray, starts: np.ndarray, bounds: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the minimisers on several supports within bounds of the coefficients of all columns, as `refits` does.
-
-        Every refit starts from `null_coef`, or the nearest point within the bounds.
-        """
-        coefs, starts = np.zeros(chosen.shape), np.full(ridges.size, -1)
-        return coefs, self._newton_steps(range(ridges.size), chosen, ridges, starts, coefs, bounds)
-
-    @without_overflow_warnings
-    def refits(self, chosen: np.ndarray, ridges: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the minimisers on several supports, each with a ridge, and which of them have converged.
 
         Parameters
@@ -251,6 +245,8 @@ class ColumnsToRefit:
             Its ridge.
         starts : array of int, shape (n_refits,)
             The earlier refit whose coefficients it starts from, those of other columns being zero; -1 for `null_coef`.
+        bounds : array, shape (2, m), optional
+            The lower and the upper bounds of the coefficients.
 
         Returns
         -------
@@ -265,20 +261,20 @@ class ColumnsToRefit:
         coefs, compiled = np.zeros(chosen.shape), kernel()
         known = KernelModel.of(self.columns, self.mean_loss, self.offset)
         if compiled is None or known is None:
-            return coefs, self._newton_steps(range(ridges.size), chosen, ridges, starts, coefs)
+            return coefs, self._newton_steps(range(ridges.size), chosen, ridges, starts, coefs, bounds)
         columns = np.ascontiguousarray(np.nonzero(chosen)[1])
         ended = np.empty(ridges.size, np.int64)
         ends = np.concatenate([[0], chosen.sum(axis=1).cumsum()])
         found = np.empty(columns.size)
         compiled.refits(
             known.loss, known.columns, known.offset, self.penalties, self.null_coef,
-            columns, ends, starts, ridges, found, ended,
+            columns, ends, starts, ridges, found, ended, _contiguous(bounds),
             _STEPS, _HALVINGS, ARMIJO, _PREDICTED_OF_FOLDS, _RATE, UNITS * np.finfo(float).eps,
             known.bound,
         )  # fmt: skip
         coefs[chosen] = found
         singular = ended == _SINGULAR
-        again = self._newton_steps(np.flatnonzero(singular).tolist(), chosen, ridges, starts, coefs)
+        again = self._newton_steps(np.flatnonzero(singular).tolist(), chosen, ridges, starts, coefs, bounds)
         return coefs, np.where(singular, again, ended == _MINIMAL)
 
     def _newton_steps(
@@ -288,7 +284,7 @@ class ColumnsToRefit:
         ridges: np.ndarray,
         starts: np.ndarray,
         coefs: np.ndarray,
-        bounds: np.ndarray | None = None,
+        bounds: np.ndarray | None,
     ) -> np.ndarray:
         """Write the coefficients of some refits into those of all, and return which of them have converged."""
         converged = np.zeros(ridges.size, dtype=bool)
@@ -298,7 +294,7 @@ class ColumnsToRefit:
             box = None if bounds is None else bounds[:, few]
             coefs[i, few], _, _, converged[i] = _newton(
                 self.columns[few].T, self.mean_loss, self.offset, ridges[i] * self.penalties[few],
-                start if box is None else np.clip(start, *box), _PREDICTED_OF_FOLDS, _RATE, box,
+                start, _PREDICTED_OF_FOLDS, _RATE, box,
             )  # fmt: skip
         return converged
 
@@ -323,21 +319,22 @@ def refit_to_the_end(
     objective : LinearObjective
         f.
     constraint : Constraint
-        A set of coordinates; only without bounds the steps are compiled.
+        A set of coordinates.
     start : Projection
         Where to start.
     rounds, tol, below :
         See `refine`.
     """
     model, compiled, known = objective, kernel(), None
-    small = isinstance(model, LinearModel) and _is_small(model, start) and not is_bounded(constraint, model.shape)
-    if compiled is not None and isinstance(model, LinearModel) and small:
+    structure = coordinate_budget(constraint, tuple(objective.shape))
+    if compiled is not None and structure and isinstance(model, LinearModel) and _is_small(model, start):
         few = model.columns(start.support.indices)
         known = KernelModel.of_model(few)
+        bounds = None if structure.bounds is None else structure.bounds[:, start.support.indices]
     if compiled is not None and known is not None:
         coef, prediction = gather(start.point, start.support.indices), np.empty(known.n_examples)
         value, end = compiled.refit(
-            known.loss, known.columns, known.offset, _ridges(few), coef, prediction,
+            known.loss, known.columns, known.offset, _ridges(few), coef, prediction, _contiguous(bounds),
             rounds, _HALVINGS, ARMIJO, 0.0, tol, UNITS * np.finfo(float).eps, below, inf,
         )  # fmt: skip
         if end in (_MINIMAL, _LIMIT, _ABANDONED):
@@ -351,12 +348,6 @@ def refit_to_the_end(
                 end == _ABANDONED,
             )
     return refine(objective, constraint, start, cg_iterations=0, rounds=rounds, tol=tol, below=below)
-
-
-def is_bounded(constraint: Constraint, shape: tuple[int, ...]) -> bool:
-    """Return whether some coordinates have bounds."""
-    structure = coordinate_budget(constraint, tuple(shape))
-    return structure is None or structure.bounds is not None
 
 
 def _is_small(model: LinearModel, start: Projection) -> bool:
@@ -574,7 +565,7 @@ class RefitSearch:
     Notes
     -----
     A workspace: minimisers are kept by support, and none is computed twice. Cost: about 60 refits and 40 scores of all
-    columns for k = 8. Monotone. Heuristic. The kernel makes a search in one call, if its answer is within the bounds.
+    columns for k = 8. Monotone. Heuristic. The kernel makes a search in one call.
 
     Examples
     --------
@@ -748,7 +739,8 @@ class RefitSearch:
         """Return the minimiser on `size` columns that additions and exchanges lead to, and whether it is doubtful.
 
         It is if an exchange, of which the model says that it may lower f, has been tried in vain, or if f rises by more
-        than `ratio` times what the model says when the less useful half of the columns is dropped.
+        than `ratio` times what the model says when the less useful half of the columns is dropped. Within bounds it
+        always is, unless the ratio is infinite.
         """
         self._work, self._target = 0.0, size + len(self._fixed)
         answer = self._compiled(fit, size, ratio=ratio)
@@ -819,19 +811,12 @@ class RefitSearch:
         chosen, coef = np.empty(width, dtype=np.int64), np.empty(width)
         count, value, doubtful, regular = compiled.search(
             known.loss, np.ascontiguousarray(known.examples), known.columns, known.offset, self._l2, fixed,
-            places, fit.coef, moved, chosen, coef, fit.value, size, least, most, _ROUNDS, _STEPS, _HALVINGS, ARMIJO,
-            _PREDICTED, known.bound, _NEARLY, self._negligible, self._separated, inf if ratio is None else ratio,
-            _MOST_WORK, ratio is None,
+            places, fit.coef, moved, chosen, coef, _contiguous(self._bounds), fit.value, size, least, most,
+            _ROUNDS, _STEPS, _HALVINGS, ARMIJO, _PREDICTED, known.bound, _NEARLY, self._negligible, self._separated,
+            inf if ratio is None else ratio, _MOST_WORK, ratio is None,
         )  # fmt: skip
         answer = Refit(tuple(chosen[:count].tolist()), coef[:count], value)
-        return (answer, bool(doubtful)) if regular and self._is_within(answer) else None
-
-    def _is_within(self, fit: Refit) -> bool:
-        """Return whether the coefficients of a refit without bounds are within those of the search."""
-        if self._bounds is None:
-            return True
-        lower, upper = self._bounds[:, list(fit.chosen)]
-        return bool(np.all((lower <= fit.coef) & (fit.coef <= upper)))
+        return (answer, bool(doubtful)) if regular else None
 
     def _swept(self, start: Refit, size: int, least: int, most: int) -> Refit:
         """Return the minimiser of a size that sweeps over it and its neighbours lead to."""
@@ -863,7 +848,7 @@ class RefitSearch:
     def _is_doubtful(self, fit: Refit, ratio: float) -> bool:
         if ratio == inf or self._work >= _MOST_WORK:
             return False
-        if ratio == 0.0 or self._moves(fit).exchanges:
+        if ratio == 0.0 or self._moves(fit).exchanges or self._bounds is not None:
             return True
         rest, modelled = self.without_half(fit)
         return rest.value - fit.value > ratio * modelled

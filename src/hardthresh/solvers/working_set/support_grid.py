@@ -63,18 +63,6 @@ def different_refits(chosen: np.ndarray, ridges: np.ndarray) -> tuple[np.ndarray
     return refit_of, np.array(refits), np.array(starts)
 
 
-def refits_within(
-    model: ColumnsToRefit, bounds: np.ndarray | None, chosen: np.ndarray, ridges: np.ndarray, starts: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the minimisers on several supports, as `ColumnsToRefit.refits` does, within bounds if there are any."""
-    coefs, converged = model.refits(chosen, ridges, starts)
-    if bounds is not None:
-        beyond = (coefs < bounds[0]) | (coefs > bounds[1])
-        again = np.flatnonzero(beyond.any(axis=1) | ~converged)
-        coefs[again], converged[again] = model.refits_within(bounds, chosen[again], ridges[again])
-    return coefs, converged
-
-
 def unconverged_refit(budget: int, ridge: float) -> str:
     """Return what is said of a refit that did not converge."""
     return f"the fit of budget {budget} with ridge {ridge:g} has not converged"
@@ -141,7 +129,7 @@ def refit_supports(
     else:
         box = None if bounds is None else bounds[:, columns]
         model = ColumnsToRefit(*numpy_parts(few), grid[0])
-        coefs, converged = refits_within(model, box, *grid[1:])
+        coefs, converged = model.refits(*grid[1:], box)
         for i in np.flatnonzero(~converged):
             places = np.flatnonzero(one[budget_of[i]])
             found = _refined(few, places, float(ridges[ridge_of[i]]), coefs[i, places], box)
