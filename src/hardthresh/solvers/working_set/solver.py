@@ -91,6 +91,9 @@ class WorkingSet(Solver):
     f rises by far more than the model says when the less useful half of the columns is dropped, step 4 ends with a deep
     search.
 
+    Where coefficients have bounds, those that meet one are held there, and move again once the others allow it: every
+    fit is the minimum within the bounds on its columns. Signs are the bounds 0 and infinity.
+
     Where most losses of a `LinearModel` have no curvature, as for residuals beyond the delta of the Huber loss, the
     Hessian is that of a few examples. A run that would end there with fewer than k columns searches once more with the
     bound of the second derivatives in the place of all of them: f is nowhere above that model.
