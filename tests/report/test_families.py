@@ -186,7 +186,7 @@ def test_sizes_have_no_sign_and_standard_errors_are_those_of_the_summary(folder)
     assert "effects per standard deviation on ash, birch, cedar." in text
 
 
-@pytest.mark.parametrize(("width", "angle"), [(10, 0), (4, 40)])
+@pytest.mark.parametrize(("width", "angle"), [(10, 0), (2.5, 40)])
 def test_names_are_tilted_where_they_do_not_fit_below_their_columns(width, angle):
     names = np.array(["deciduous", "birch", "cedar"])
     axes = Figure(figsize=(width, 4)).subplots()

@@ -119,9 +119,10 @@ def matrix_axes(ax: Axes, rows: list[str], columns: list[str]) -> Axes:
     ax.set_xlim(-0.5, len(columns) - 0.5)
     ax.set_ylim(len(rows) - 0.5, -0.5)
     names = [[shortened(name, 12 if narrow else 20) for name in labels] for labels in (columns, rows)]
-    letters = (22 if narrow else 70) / len(columns)  # that fit below a column: about 0.6 of their height wide each
+    points = 72 * ax.bbox.width / ax.figure.dpi / len(columns)
+    letters = points / (0.6 * ax.xaxis.label.get_fontsize())  # a letter is 0.6 of its height wide
     tilt: dict[str, Any] = (
-        {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if max(map(len, names[0])) > letters else {}
+        {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if max(map(len, names[0])) >= letters else {}
     )
     ax.set_xticks(range(len(columns)), labels=names[0], parse_math=False, **tilt)
     ax.set_yticks(range(len(rows)), labels=names[1], parse_math=False)
