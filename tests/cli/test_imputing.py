@@ -120,7 +120,9 @@ def test_a_missing_category_is_a_new_level_if_none_was_missing(run, done, shops)
     done("fit", "whole.csv", *OPTIONS, "--k", 3, "--out", "m.json")
     result = run("predict", "m.json", "shops.csv")
     assert result.exit_code == 2
-    assert "column 'colour' has the level 'missing' in row 3, which was not in the fit" in result.stderr
+    assert (
+        "column 'colour' has the level 'missing' in row 3 (counted from 0), which was not in the fit" in result.stderr
+    )
 
 
 def test_all_columns_may_be_categories(done, shops):

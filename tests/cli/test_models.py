@@ -86,7 +86,7 @@ def test_an_unknown_or_missing_category_is_refused(refused, done, shop):
     done("fit", "shop.csv", "--target", "count", "--categorical", "colour", "--k", 3, "--out", "m.json", "-q")
     shop.head(2).with_columns(colour=pl.Series(["red", "pink"])).write_csv("new.csv")
     assert refused("predict", "m.json", "new.csv").startswith(
-        "column 'colour' has the level 'pink' in row 1, which was"
+        "column 'colour' has the level 'pink' in row 1 (counted from 0), which was"
     )
     shop.with_columns(colour=pl.when(pl.col("x0") > 1).then(None).otherwise("colour")).write_csv("shop.csv")
     line = refused("fit", "shop.csv", "--target", "count", "--categorical", "colour")

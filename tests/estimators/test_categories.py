@@ -407,7 +407,8 @@ def test_check_24_an_unknown_level_is_refused_where_it_matters(case):
     assert "colour" in model.get_feature_names_out()
     rows = frame("pandas", X[:2], colour=["red", "pink"], size=["small", "small"])
     with pytest.raises(
-        InvalidInputError, match=r"column 'colour' has the level 'pink' in row 1, which was not in the fit"
+        InvalidInputError,
+        match=r"column 'colour' has the level 'pink' in row 1 \(counted from 0\), which was not in the fit",
     ):
         model.predict(rows)
     if "size" not in model.get_feature_names_out():

@@ -136,10 +136,10 @@ class Encoding:
             levels, places = codes.get(factor.column, ([], np.zeros(0, dtype=np.intp)))
             unknown = [level for level in levels if level not in factor.levels]
             if unknown:
-                row = int(np.argmax(places == levels.index(unknown[0])))
+                row = numbered("row", int(np.argmax(places == levels.index(unknown[0]))))
                 raise InvalidInputError(
-                    f"{_named(factor.column, names)} has the level {format_value(unknown[0])} in row {row}, which was "
-                    f"not in the fit; known are {_listed(factor.levels)}"
+                    f"{_named(factor.column, names)} has the level {format_value(unknown[0])} in {row}, which was not "
+                    f"in the fit; known are {_listed(factor.levels)}"
                 )
 
 
