@@ -120,7 +120,7 @@ def matrix_axes(ax: Axes, rows: list[str], columns: list[str]) -> Axes:
     ax.set_ylim(len(rows) - 0.5, -0.5)
     names = [[shortened(name, 12 if narrow else 20) for name in labels] for labels in (columns, rows)]
     points = 72 * ax.bbox.width / ax.figure.dpi / len(columns)
-    letters = points / (0.6 * ax.xaxis.label.get_fontsize())  # a letter is 0.6 of its height wide
+    letters = points / (0.6 * float(ax.xaxis.label.get_fontsize()))  # a letter is 0.6 of its height wide
     tilt: dict[str, Any] = (
         {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if max(map(len, names[0])) >= letters else {}
     )
