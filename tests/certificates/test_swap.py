@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import hardthresh as ht
+from boxes import least_squares
 from hardthresh.certificates import certify_model, swap_certificate
 from hardthresh.constraints import Coordinates, GroupSparsity, Sparsity
 from hardthresh.core import BaseObjective
@@ -277,6 +278,28 @@ def test_with_bounds_the_exchange_keeps_to_them():
     assert not certificate.exact
     swapped = (set(at.support.indices.tolist()) - {found.removed}) | {found.added}
     assert_allclose(at.value - found.decrease, refit(f, swapped, lower=0.0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_coordinates_at_their_bounds_are_exchanged_too(seed):
+    """Against every exchange, each fitted within the bounds by SciPy."""
+    f, rng = model_of(seed), np.random.default_rng(seed)
+    X, chosen = f.design.dense() / np.sqrt(40), np.sort(rng.permutation(9)[:3])
+    bounds = np.stack([-rng.uniform(0.05, 0.3, 9), rng.uniform(0.05, 0.3, 9)])
+    w = np.zeros(9)
+    w[chosen], value = least_squares(X[:, chosen], f.y / np.sqrt(40), bounds[:, chosen])
+    assert np.isin(w[chosen], bounds[:, chosen]).any()
+    values = {
+        (int(i), j): least_squares(X[:, some], f.y / np.sqrt(40), bounds[:, some])[1]
+        for i in chosen
+        for j in set(range(9)) - set(chosen.tolist())
+        for some in [[*(c for c in chosen.tolist() if c != i), j]]
+    }
+    best = min(values, key=values.__getitem__)
+    found = swap_certificate(f, Sparsity(3, lower=bounds[0], upper=bounds[1]), f.evaluate(w), tries=20)
+    assert (found.removed, found.added) == best
+    assert_allclose(found.decrease, value - values[best], rtol=1e-6, atol=1e-10)
+    assert found.optimal == (values[best] >= value)
 
 
 @pytest.mark.parametrize("k", [0, 9])

@@ -7,8 +7,9 @@ from math import inf, nan
 
 import numpy as np
 
-from hardthresh.arrays import as_double, namespace, to_numpy, top_k
-from hardthresh.core.constraint import BlockBudget, Constraint, CoordinateBudget, Structure
+from hardthresh.arrays import as_double, double, namespace, to_numpy, top_k
+from hardthresh.constraints import Coordinates
+from hardthresh.core.constraint import BlockBudget, Constraint, CoordinateBudget, Projection, Structure
 from hardthresh.core.objective import Evaluation, LinearObjective, require
 from hardthresh.core.schema import stored
 from hardthresh.core.support import Support
@@ -19,6 +20,7 @@ from hardthresh.solvers.block_tableau import BlockChoice
 from hardthresh.solvers.exchange import Exchange, try_exchanges
 from hardthresh.solvers.exchange_model import ExchangeModel, Removal
 from hardthresh.solvers.subspace import FULL_SOLVE, refine
+from hardthresh.solvers.working_set.tableau import twice_gains
 
 WIDEST = 2048
 """The largest number of columns of a group, or of all chosen groups, whose Hessian is computed: it takes 32 MB."""
@@ -109,8 +111,9 @@ def swap_certificate(
     Notes
     -----
     Cost: s + 1 data passes for a support of s coordinates, and little for each refit; for groups also the Hessian of
-    each group. Groups of more than 2048 columns are not examined, and no exchange is examined if the chosen groups have
-    more than 2048 columns together: `complete` is then False.
+    each group. A coordinate at its bound is left out and the others are refitted, in the place of the model. Groups of
+    more than 2048 columns are not examined, and no exchange is examined if the chosen groups have more than 2048
+    columns together: `complete` is then False.
 
     Exchanges of an objective in float32 are examined in double precision: its data are taken as exact, and only
     `tolerance` is that of float32.
@@ -158,6 +161,7 @@ def swap_certificate(
     ]
     joins = joining(numbers, chosen)
     promising, in_doubt = _most_promising(model, removals, joins, tries, tolerance)
+    promising += _exchanges_of_held(objective, constraint, at, support, tries)
     if not promising:
         return SwapCertificate(True, None, None, -inf, 0, complete, (), tolerance, model.refit)
     refitted = try_exchanges(objective, constraint, at, support, promising, cg_iterations=0, rounds=FULL_SOLVE)
@@ -221,6 +225,31 @@ def _most_promising(
     return [exchange for exchange, _ in ranked[:tries]], np.flatnonzero(in_doubt)
 
 
+def _exchanges_of_held(
+    objective: LinearObjective, constraint: Constraint, at: Evaluation, support: Support, tries: int
+) -> list[Exchange]:
+    """Return the best exchanges of coordinates at their bounds, by the gains of others once one is left out."""
+    structure = constraint.structure(tuple(at.point.shape))
+    if not isinstance(structure, CoordinateBudget) or structure.bounds is None:
+        return []
+    moving = to_numpy(constraint.free_part(at.point, at.gradient, support).indices)
+    counted, chosen = to_numpy(structure.counted(support)), to_numpy(support.indices)
+    diagonal = double(objective.hessian_diag(at))
+    rest = np.where(diagonal > 0.0, diagonal, inf)
+    rest[chosen] = inf
+    found = []
+    for removed in np.setdiff1d(counted, moving).tolist():
+        others = Coordinates(support.indices[support.indices != removed])
+        start = Projection(others.restrict(at.point), others)
+        fit = refine(objective, constraint, start, cg_iterations=0, rounds=FULL_SOLVE)
+        slope = -double(objective.evaluate(fit.projection.point, fit.prediction).gradient)
+        gains = at.value - fit.value + 0.5 * twice_gains(slope, rest, structure.bounds)
+        gains[chosen] = -inf
+        found += [Exchange(removed, int(j), float(gains[j])) for j in top_k(gains, min(tries, gains.size))]
+    found.sort(key=lambda one: (-one.decrease, one.removed, one.added))
+    return [exchange for exchange in found if exchange.decrease > -inf][:tries]
+
+
 def _rounding(objective: LinearObjective, at: Evaluation, null_value: float) -> float:
     """Return the rounding of a value of f near its lower bound.
 
@@ -234,7 +263,7 @@ def _rounding(objective: LinearObjective, at: Evaluation, null_value: float) -> 
 
 def examined(constraint: Constraint, at: Evaluation, support: Support) -> Array | None:
     """Return the coordinates of a support of which exchanges are examined; None if they cannot be."""
-    indices = constraint.free_part(at.point, at.gradient, support).indices  # coordinates at a bound stay there
+    indices = constraint.free_part(at.point, at.gradient, support).indices  # others are at a bound
     in_blocks = isinstance(constraint.structure(tuple(at.point.shape)), BlockBudget)
     return None if indices is None or (in_blocks and indices.shape[0] > WIDEST) else indices
 
