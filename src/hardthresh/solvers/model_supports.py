@@ -60,8 +60,9 @@ def model_supports(
     checkpoint before. f is then to be minimised on each support, see `refit_supports`. For several outputs the model is
     least squares of their rotations, with the mean of the second derivatives of the examples: see `WorkingSet`, which
     searches single coordinates and rows, for all budgets together and with effort "fast". Blocks are searched by
-    `block_supports`. Heuristic: with the model at the null model alone, the held-out log-loss of three classifiers of
-    four classes was higher by .02 to .04 of about .1.
+    `block_supports`. Heuristic: by the model at the null model alone the held-out log-losses of two tables of four
+    classes, khan_srbct and letters of isolet, are .040 and .098; by these models .026 and .086, and by a search with f
+    itself for each budget, which takes three to seven times as long, .025 and .063.
     """
     free, last = constraint(0).free, max(budgets)  # type: ignore[attr-defined]
     penalised = np.ones(objective.shape[0])
