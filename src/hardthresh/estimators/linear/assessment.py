@@ -23,7 +23,8 @@ from .choosing import ChoosingModel
 from .fingerprint import Fingerprint
 from .problem import Problem, features_of, point_of
 from .rows import Rows
-from .summary import Summary, share_removed, summarize
+from .summarize import share_removed, summarize
+from .summary import Summary
 
 
 class AssessedModel(ChoosingModel):
