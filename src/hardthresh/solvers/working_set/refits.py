@@ -466,15 +466,26 @@ class LocalScores:
     held: Held
     bounds: np.ndarray | None
 
+    @property
+    def _diagonal(self) -> np.ndarray:
+        """The diagonal of A to divide by: 1 in place of 0."""
+        own = self.inverse.diagonal()
+        return np.where(own == 0, 1.0, own)
+
     def gains(self) -> np.ndarray:
         """Return by how much the model falls when each column is added."""
         gains: np.ndarray = 0.5 * twice_gains(self.slope, self.unexplained, self.bounds)
         return gains
 
     def costs(self) -> np.ndarray:
-        """Return by how much it rises when each chosen column is dropped; infinite if it may not be."""
+        """Return by how much it rises when each chosen column is dropped; infinite if it may not be.
+
+        It is infinite, too, for a column without curvature, as one by which a partial likelihood is monotone: of that
+        the model says nothing.
+        """
         costs, level = np.empty(self.fixed.size), self.held.level
-        costs[self.moving] = 0.5 * self.coef * (self.coef / self.inverse.diagonal())
+        flat = self.inverse.diagonal() == 0  # no curvature, of which A has the pseudo-inverse
+        costs[self.moving] = np.where(flat, inf, 0.5 * self.coef * (self.coef / self._diagonal))
         costs[~self.moving] = level * (self.held.slope + 0.5 * level * self.held.rest.diagonal())
         costs[self.fixed] = inf
         return costs
@@ -491,7 +502,7 @@ class LocalScores:
 
     def exchanges(self) -> list[tuple[int, int]]:
         """Return the best exchanges: the place of a chosen column, and the column that replaces it."""
-        costs, diagonal = self.costs(), self.inverse.diagonal()[:, None]
+        costs, diagonal = self.costs(), self._diagonal[:, None]
         slope, unexplained = (np.empty((costs.size, self.slope.size)) for _ in range(2))
         slope[self.moving] = self.slope + self.coef[:, None] * self.regressions / diagonal
         slope[~self.moving] = self.slope + self.held.level[:, None] * self.held.rows
