@@ -36,3 +36,12 @@ def test_an_outlier_does_not_separate_the_others(outlier, scale):
     v = recession.recession_direction(x[:, None], np.array([1.0, 1.0, -1.0, 1.0, -1.0]))
     assert v is not None
     assert v[0] > 0.0
+
+
+def test_entries_that_are_rounding_hide_no_direction():
+    """A row whose entries should be 0, as the difference of two classes along the axis of a third, has no say."""
+    X = np.array([[1.0, 0.5], [-1.0, 0.3], [3e-17, 0.0]])
+    v = recession.recession_direction(X, np.array([1.0, -1.0, -1.0]))
+    assert v is not None
+    assert v[0] > 0.0
+    assert recession.recession_direction(np.array([[1.0], [-1.0], [1e-9]]), np.array([1.0, -1.0, -1.0])) is None

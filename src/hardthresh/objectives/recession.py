@@ -78,7 +78,8 @@ def recession_direction(X: np.ndarray, signs: np.ndarray) -> np.ndarray | None:
         worst = np.argsort(-rises[missed], kind="stable")[:_ROWS]
         rows = np.union1d(rows, missed[worst])
     farthest = float(np.max(np.abs(moved), initial=0.0))
-    if farthest <= _NOTHING or np.any(rises > _NOTHING * (np.abs(Z) @ np.abs(x / scale))):
+    rounding = 8.0 * float(np.finfo(np.float64).eps * np.abs(x).sum())  # of entries that would be 0, as of two classes
+    if farthest <= _NOTHING or np.any(rises > _NOTHING * (np.abs(Z) @ np.abs(x / scale)) + rounding):
         return None  # the program misses what is small next to the largest entry of a column
     v = np.zeros(X.shape[1])
     v[used] = _FAR / farthest * x / scale
