@@ -1508,8 +1508,8 @@ static int bounding_step(Refit *r, double bound, double *slope)
     return newton_step(r, r->further.curvature, slope);
 }
 
-/* Go along a Newton step, halved until f falls enough; returns whether it does. */
-static int go_along(Refit *r, double slope, index_t tries, double armijo)
+/* Go along a Newton step, halved until f falls enough, up to what may be rounding; returns whether it does. */
+static int go_along(Refit *r, double slope, index_t tries, double armijo, double rounding)
 {
     double length = 1.0;
     for (index_t i = 0; i < tries; i++) {
@@ -1519,7 +1519,7 @@ static int go_along(Refit *r, double slope, index_t tries, double armijo)
             r->further.coef[j] = to;
         }
         evaluate(&r->f, &r->further, r->scaled);
-        if (r->further.value <= r->at.value - armijo * length * slope) {
+        if (r->further.value <= r->at.value - armijo * length * slope + rounding) {
             const Point before = r->at;
             r->at = r->further;
             r->further = before;
@@ -1535,6 +1535,7 @@ static int refit(Refit *r, const Limits *limits)
 {
     double earlier = 0.0, predicted = 0.0;
     evaluate(&r->f, &r->at, r->scaled);
+    const double start = r->at.value;
     if (r->f.size == 0) return MINIMAL;
     for (index_t i = 0; i < limits->steps; i++) {
         const double value = r->at.value, before = predicted, units = limits->units * r->at.terms;
@@ -1547,8 +1548,11 @@ static int refit(Refit *r, const Limits *limits)
         const int trusted = 0.5 * before <= fell && fell <= 2.0 * before && 4.0 * predicted < before;
         if (trusted && value - 4.0 * predicted > limits->below) return ABANDONED;
         earlier = value;
-        const int moved = go_along(r, slope, predicted <= least ? 1 : limits->halvings, limits->armijo);
-        if (predicted <= least) return MINIMAL;
+        if (predicted <= least) { /* the gradient says where the minimum is when f itself no longer does */
+            go_along(r, slope, 1, limits->armijo, fmin(units, start - value));
+            return MINIMAL;
+        }
+        const int moved = go_along(r, slope, limits->halvings, limits->armijo, 0.0);
         if (!moved) return STUCK;
         if (predicted <= limits->share * fabs(value) && (i == 0 || predicted <= limits->rate * before)) return MINIMAL;
     }

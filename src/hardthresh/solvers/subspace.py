@@ -196,11 +196,12 @@ def refine(
 
     Notes
     -----
-    Cost: 2s/d of a data pass per product with H, and as much per round besides. Monotone.
+    Cost: 2s/d of a data pass per product with H, and as much per round besides. Monotone. The last step may raise f by
+    rounding, but not above the start.
     """
     space = subspace(objective, constraint, projection.support)
     at = space.objective.evaluate(space.lower(projection.point), prediction)
-    found = Candidate(projection, nan, at.value, at.prediction)
+    found, first = Candidate(projection, nan, at.value, at.prediction), at.value
     predicted, value, gradient_steps = 0.0, inf, 0
     for number in range(rounds):
         if number:
@@ -225,9 +226,11 @@ def refine(
         if trusted and at.value - 4.0 * predicted > below:
             return replace(found, abandoned=True)
         value = at.value
-        enough = max(tol, value_rounding(space.objective, at))
+        rounding = value_rounding(space.objective, at)
+        enough = max(tol, rounding)
         last = predicted <= enough
-        better = _search(space, project, at, slope, direction, tries=1 if last else 30)
+        allowed = min(rounding, first - at.value) if last else 0.0  # there the gradient knows better than f
+        better = _search(space, project, at, slope, direction, 1 if last else 30, allowed)
         if last and along_gradient and gradient_steps <= _GRADIENT_STEPS and norm(flat) > _LEFT_OUT * norm(slope):
             beyond = _along_gradient(space, project, at, flat)
             if beyond is not None and at.value - beyond.value > enough:
@@ -249,6 +252,26 @@ def refine(
         if last or better is None:
             return replace(found, minimal=True)
     return found
+
+
+def polish(objective: Objective, constraint: Constraint, found: Candidate) -> Candidate:
+    """Return what one more Newton step leads to if the gradient is smaller there and f the same up to rounding.
+
+    Near a minimum f says where it is to half of the digits only, and the gradient to all of them. `refine`, which never
+    raises f, may end before.
+    """
+    space = subspace(objective, constraint, found.projection.support)
+    at = space.objective.evaluate(space.lower(found.projection.point), found.prediction)
+    support = space.support(found.projection)
+    free = constraint.free_part(space.lift(at.point), space.lift(at.gradient), support)
+    slope = space.keep(at.gradient, free)
+    direction = _newton(space, at, slope, free, 0)[0]
+    projection = _project(space, constraint, support, None, at.point + direction)
+    after = space.objective.evaluate(space.lower(projection.point))
+    same = abs(after.value - at.value) <= value_rounding(space.objective, at)
+    if not (same and norm(space.keep(after.gradient, free)) < norm(slope)):
+        return found
+    return replace(found, projection=projection, value=after.value, prediction=after.prediction)
 
 
 def _project(space: Subspace, constraint: Constraint, support: Support, start: Support | None, v: Array) -> Projection:
@@ -335,8 +358,12 @@ def _search(
     slope: Array,
     direction: Array,
     tries: int,
+    allowed: float,
 ) -> Candidate | None:
-    """Return the first of the projected points at + t direction, t = 1, 1/2, ..., with a sufficient decrease."""
+    """Return the first of the projected points at + t direction, t = 1, 1/2, ..., with a sufficient decrease.
+
+    The value may exceed that by `allowed`, which is rounding.
+    """
     xp = namespace(direction)
     t = 1.0
     for _ in range(tries):
@@ -344,7 +371,8 @@ def _search(
         point = space.lower(projection.point)
         prediction = space.objective.predict(point)
         value = space.objective.value(point, prediction)
-        if value < at.value and value <= at.value + ARMIJO * float(xp.sum(slope * (point - at.point))):
+        most = at.value + ARMIJO * float(xp.sum(slope * (point - at.point))) + allowed
+        if value <= most and (value < at.value or allowed > 0.0):
             return Candidate(projection, nan, value, prediction)
         t *= 0.5
     return None

@@ -16,7 +16,7 @@ from hardthresh.core.result import Result, Status
 from hardthresh.core.typing import Array
 from hardthresh.losses import Loss
 from hardthresh.losses.location import weighted_quantile
-from hardthresh.solvers.subspace import FULL_SOLVE, refine
+from hardthresh.solvers.subspace import FULL_SOLVE, polish, refine
 
 from .problem import Problem
 
@@ -24,7 +24,8 @@ _ROUNDS = 60
 """Limit of refits on one support; 4 to 10 suffice by the secant method, and 69 to 89 by alternation where shapes of
 negative binomials are poorly determined."""
 _SETTLED = 1e-10
-"""A parameter that an update changes by this share is settled: far below its standard error, far above rounding."""
+"""A parameter is settled that is by no more than this share from where updates lead: far below its standard error, far
+above rounding."""
 _UNSETTLED = (
     f"the parameter of the loss, which is estimated with the coefficients, still changed after {_ROUNDS} rounds; "
     "choose fewer features, or set the parameter"
@@ -107,13 +108,13 @@ class ScalarNuisance(Nuisance):
             problem = problem.with_loss(self.loss(exp(place)))
             at = refitted(problem, w)
             w, gap = at.point, log(self.update(problem.objective, at)) - place
-            if abs(gap) <= _SETTLED:
-                break
             step = gap
-            if before is not None and before[1] != gap:
+            if before is not None and gap not in (0.0, before[1]):
                 secant = gap * (place - before[0]) / (before[1] - gap)
                 if 0.0 < secant / gap < 100.0:  # it goes on in the direction of the update
                     step = secant
+            if abs(step) <= _SETTLED:
+                break
             before, place = (place, gap), place + step
         else:
             if result.converged:
@@ -164,6 +165,7 @@ def refitted(problem: Problem, w: Array) -> Evaluation:
     """Return the minimiser of the objective on the support of a point."""
     objective, constraint = problem.objective, problem.constraint
     fit = refine(objective, constraint, constraint.project(w), cg_iterations=0, rounds=FULL_SOLVE)
+    fit = polish(objective, constraint, fit)
     return objective.evaluate(fit.projection.point, fit.prediction)
 
 

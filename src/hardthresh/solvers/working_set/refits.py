@@ -136,7 +136,7 @@ def _newton(
     before, coef = inf, coef if bounds is None else np.clip(coef, *bounds)
     prediction = _predict(Z, coef, offset)
     mean, slopes = mean_loss.value_and_slopes(prediction)
-    value = mean + 0.5 * float(l2 @ (coef * coef))
+    start = value = mean + 0.5 * float(l2 @ (coef * coef))
     for _ in range(_STEPS if coef.size else 0):
         gradient = slopes @ Z + l2 * coef
         inner = mean_loss.inner_hessian(prediction)
@@ -155,6 +155,7 @@ def _newton(
         if not 0.0 < slope < inf:  # at a minimum where bounds hold others it is rounding, of either sign
             return coef, prediction, value, bool(abs(slope) <= rounding)
         last = bool(predicted <= max(rounding, min(share * abs(value), rate * before)))
+        allowed = min(rounding, start - value) if predicted <= rounding else 0.0  # there the gradient knows better
         length = 1.0
         for _ in range(_HALVINGS):
             further = coef - length * step
@@ -163,7 +164,7 @@ def _newton(
             there = _predict(Z, further, offset)
             mean, further_slopes = mean_loss.value_and_slopes(there)
             lower = mean + 0.5 * float(l2 @ (further * further))
-            if lower <= value - ARMIJO * length * slope:
+            if lower <= value - ARMIJO * length * slope + allowed:
                 break
             length *= 0.5
         else:
