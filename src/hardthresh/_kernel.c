@@ -1361,7 +1361,7 @@ typedef struct {
 
 typedef struct {
     index_t steps, halvings;
-    double armijo, share, rate, least, units, below, bound; /* see `py_refit` and `py_refits` */
+    double armijo, share, rate, least, units, below, damping; /* see `py_refit` and `py_refits` */
 } Limits;
 
 /* How a refit ends: at the minimum, at the limit of steps, where it is not expected to lead below a value, where a step
@@ -1500,11 +1500,12 @@ static int newton_step(Refit *r, const double *curvature, double *slope)
     return 1;
 }
 
-/* The same with a bound of the second derivatives, where they leave the Hessian singular; none if it is infinite. */
-static int bounding_step(Refit *r, double bound, double *slope)
+/* The same with a number added to all second derivatives, where they leave the Hessian singular; none if infinite. */
+static int damped_step(Refit *r, double damping, double *slope)
 {
-    if (!(bound < (double)INFINITY)) return 0;
-    for (index_t i = 0; i < r->f.n; i++) r->further.curvature[i] = bound * r->f.loss.weights[i];
+    if (!(damping < (double)INFINITY)) return 0;
+    for (index_t i = 0; i < r->f.n; i++)
+        r->further.curvature[i] = r->at.curvature[i] + damping * r->f.loss.weights[i];
     return newton_step(r, r->further.curvature, slope);
 }
 
@@ -1541,7 +1542,7 @@ static int refit(Refit *r, const Limits *limits)
         const double value = r->at.value, before = predicted, units = limits->units * r->at.terms;
         const double least = limits->least > units ? limits->least : units;
         double slope;
-        if (!newton_step(r, r->at.curvature, &slope) && !bounding_step(r, limits->bound, &slope)) return SINGULAR;
+        if (!newton_step(r, r->at.curvature, &slope) && !damped_step(r, limits->damping, &slope)) return SINGULAR;
         if (!(slope > 0.0 && slope < (double)INFINITY)) return fabs(slope) <= units ? MINIMAL : STUCK;
         predicted = r->predicted;
         const double fell = earlier - value;
@@ -2748,14 +2749,14 @@ static double *allocate(Call *call, index_t n)
     return call->memory;
 }
 
-/* refit(loss, columns, offset, l2, coef, prediction, bounds, steps, halvings, armijo, share, least, units, below, bound):
+/* refit(loss, columns, offset, l2, coef, prediction, bounds, steps, halvings, armijo, share, least, units, below, damping):
  * f at the last point, and how the refit has ended. `bounds`, here and below, has the lower bounds of the coefficients and
  * then the upper ones, or is None; `coef` is within them. A loss, here and below, is its number, its parameter, y, and the weights; that of
  * ordered classes has the thresholds as the last coefficients, for which there are no columns, and y increases. A row of
  * `columns` is a column of the data, and the offset may be None; `coef` is the start and becomes the last point, and
  * `prediction` its prediction. It ends with the step whose predicted decrease is at most `share` of f, `least`, or so many
- * `units` of the terms of f; of the last two only the whole step is tried. `below` is that of `subspace.refine`, and `bound` the second
- * derivative of all losses by which a step is made where the Hessian is singular: if infinite, there is none. */
+ * `units` of the terms of f; of the last two only the whole step is tried. `below` is that of `subspace.refine`, and
+ * `damping` is added to the second derivatives of all losses where the Hessian is singular: if infinite, the refit ends. */
 static PyObject *py_refit(PyObject *module, PyObject *args)
 {
     PyObject *given[7], *limited;
@@ -2771,7 +2772,7 @@ static PyObject *py_refit(PyObject *module, PyObject *args)
     (void)module;
     if (!PyArg_ParseTuple(args, "(idOO)OOOOOOnndddddd", &loss.kind, &loss.parameter, &given[0], &given[1], &given[2],
                           &given[3], &given[4], &given[5], &given[6], &limited, &steps, &halvings, &limits.armijo,
-                          &limits.share, &limits.least, &limits.units, &limits.below, &limits.bound))
+                          &limits.share, &limits.least, &limits.units, &limits.below, &limits.damping))
         return NULL;
     if (view_all(&call, given, 7, 5, at, length) < 0 || view_bounds(&call, limited, &bounds) < 0) return NULL;
     limits.steps = steps;
@@ -2798,7 +2799,7 @@ static PyObject *py_refit(PyObject *module, PyObject *args)
 }
 
 /* refits(loss, columns, offset, penalties, null_coef, supports, ends, starts, ridges, coefs, ended, bounds, steps,
- * halvings, armijo, share, rate, units, bound): refits of many supports, one after the other. A row of `columns` is a column of
+ * halvings, armijo, share, rate, units, damping): refits of many supports, one after the other. A row of `columns` is a column of
  * the data. Refit i is that of the columns supports[ends[i]:ends[i + 1]], which increase, with the ridge ridges[i] times the
  * penalty of each column. It starts from refit starts[i] < i, where columns that this one does not have are zero, or
  * from `null_coef` if that is negative. Its coefficients are written to the same places of `coefs`, and how it ends to
@@ -2819,7 +2820,7 @@ static PyObject *py_refits(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "(idOO)OOOOOOOOOOOnnddddd", &loss.kind, &loss.parameter, &given[0], &given[1], &given[2],
                           &given[3], &given[4], &given[5], &given[6], &given[7], &given[8], &given[9], &given[10],
                           &given[11], &limited, &steps, &halvings, &limits.armijo, &limits.share, &limits.rate, &limits.units,
-                          &limits.bound))
+                          &limits.damping))
         return NULL;
     if (view_all(&call, given, GIVEN, 10, at, length) < 0 || view_bounds(&call, limited, &bounds) < 0) return NULL;
     limits.steps = steps;
@@ -2900,7 +2901,7 @@ static PyObject *py_scores(PyObject *module, PyObject *args)
 }
 
 /* search(loss, X, columns, offset, l2, fixed, start, start_coef, counts, chosen, coef, bounds, value, size, least, most,
- * rounds, steps, halvings, armijo, share, bound, nearly, negligible, separated, ratio, most_work, deep): how many columns the search of
+ * rounds, steps, halvings, armijo, share, damping, nearly, negligible, separated, ratio, most_work, deep): how many columns the search of
  * `RefitSearch` ends with, f there, whether there may be lower minimisers, and whether no Hessian of its refit was
  * singular, without which the answer does not count. The columns and their coefficients are written to `chosen` and
  * `coef`. The search begins at a minimiser, on the columns `start` with f = `value`; if not `deep`, it ends with the first
@@ -2923,7 +2924,7 @@ static PyObject *py_search(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "(idOO)OOOOOOOOOOOdnnnnnnddddddddi", &loss.kind, &loss.parameter, &given[0], &given[1],
                           &given[2], &given[3], &given[4], &given[5], &given[6], &given[7], &given[8], &given[9],
                           &given[10], &given[11], &limited, &value, &size, &least, &most, &rounds, &steps, &halvings,
-                          &limits.armijo, &limits.share, &limits.bound, &nearly, &negligible, &separated, &plan.ratio,
+                          &limits.armijo, &limits.share, &limits.damping, &nearly, &negligible, &separated, &plan.ratio,
                           &most_work, &plan.deep))
         return NULL;
     if (view_all(&call, given, GIVEN, 10, at, length) < 0 || view_bounds(&call, limited, &bounds) < 0) return NULL;

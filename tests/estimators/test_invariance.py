@@ -8,10 +8,11 @@ import pytest
 from hypothesis import Phase, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.losses import NegativeBinomial, Poisson
-from levels import draws, inherited
+from levels import at, draws, inherited
 
 FEW = draws(4, phases=[Phase.explicit, Phase.generate])  # a seed does not shrink to anything simpler
 SEEDS = st.integers(0, 2**20)
@@ -206,6 +207,28 @@ def test_a_weight_is_a_repetition(case, seed):
     assert_allclose(there.objective_, here.objective_, rtol=1e-9)
     if case.chooses:
         assert_allclose(there.scores_, here.scores_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, csr_array])
+@pytest.mark.parametrize("seed", [0, *at("pairs", [1, 2]), *at("all", [3, 4, 5])])
+def test_check_5_of_few_rows_and_equal_targets(case, storage, seed):
+    """What a loss estimates, ties and singular Hessians too: no number of rows, no order and no rounding decides."""
+    rng = np.random.default_rng((seed, 5))
+    X, y = case.data(n=30, d=20, seed=seed, noise=1.0)
+    if not case.loss.classifies and case.loss.domain == "finite numbers":
+        y = np.round(y)
+    weight, order = rng.integers(0, 4, 30), rng.permutation(30)
+    folds = three_folds(30)
+    orders = [tuple(np.flatnonzero(np.isin(order, part)) for part in fold) for fold in folds]
+    there_cv, here_cv = ({"cv": repeated_folds(folds, weight)}, {"cv": orders}) if case.chooses else ({}, {})
+    k = range(1, 4) if case.chooses else 3
+    there = case.cls(n_nonzero_coefs=k, **there_cv).fit(storage(np.repeat(X, weight, axis=0)), np.repeat(y, weight))
+    here = case.cls(n_nonzero_coefs=k, **here_cv).fit(storage(X[order]), y[order], sample_weight=weight[order])
+    assert_array_equal(there.support_, here.support_)
+    assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-8 * np.abs(here.coef_).max())
+    assert_allclose(
+        there.intercept_, here.intercept_, rtol=0, atol=1e-8 * (np.abs(here.coef_) @ np.abs(X).max(axis=0)).max()
+    )
 
 
 @inherited

@@ -85,6 +85,16 @@ def test_a_weight_is_a_repetition_in_what_is_estimated(name, cls):
     assert_allclose(one.coef_, other.coef_, rtol=1e-7)
 
 
+@pytest.mark.parametrize("seed", [4, 8, 12])
+def test_the_scale_of_noise_is_known_to_more_digits_than_the_loss(seed):
+    """Where residuals are next to delta, digits of coefficients that the loss does not have change the scale."""
+    rng = np.random.default_rng(seed)
+    X, y, weight = rng.random((32, 30)), rng.integers(0, 3, 32), rng.integers(0, 5, 32)
+    model = ht.SparseHuberRegression(n_nonzero_coefs=2)
+    one = model.fit(X, y, sample_weight=weight).noise_scale_
+    assert_allclose(model.fit(X.repeat(weight, axis=0), y.repeat(weight)).noise_scale_, one, rtol=1e-10)
+
+
 def test_the_smoothing_of_a_search_counts_weights_as_repetitions():
     X, y, _ = drawn("quantile")
     weights = np.random.default_rng(8).integers(0, 4, ROWS)

@@ -10,8 +10,11 @@ import hardthresh as ht
 from hardthresh.constraints import Bases, Coordinates, Edges, EdgeSparsity, Rank, Sparsity
 from hardthresh.core.constraint import Projection
 from hardthresh.core.stationarity import norm
+from hardthresh.estimators.linear.pinball_vertices import minimise_pinball
+from hardthresh.losses import Huber
 from hardthresh.objectives import Function, GraphicalModel, LinearModel, MatrixCompletion
-from hardthresh.solvers.subspace import refine
+from hardthresh.solvers.subspace import polish, refine
+from hardthresh.steps.line_search import Candidate
 
 
 def start(seed, scale):
@@ -39,6 +42,54 @@ def test_what_is_given_up_would_not_have_come_below(seed, scale):
             assert full.value > asked
         else:
             np.testing.assert_allclose(found.value, full.value, rtol=1e-9)
+
+
+@pytest.mark.parametrize("delta", [0.3, 0.05, 0.01])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_minimum_is_reached_where_few_losses_have_curvature(delta, seed):
+    """It is at most f where the sum of absolute residuals is least, to which it is close for a small delta."""
+    rng = np.random.default_rng(seed)
+    X, weights = rng.standard_normal((30, 5)), np.full(30, 1 / 30)
+    y = 3 * X[:, 0] + rng.standard_cauchy(30)
+    objective = LinearModel(X, y, loss=Huber(delta))
+    assert np.count_nonzero(objective.loss.curvature(y, np.zeros(30))) < 5
+    found = refine(
+        objective, Sparsity(5), Projection(np.zeros(5), Coordinates(np.arange(5))), cg_iterations=0, rounds=50
+    )
+    least = minimise_pinball(X, y, weights, 0.5, np.zeros(5), np.zeros(5))
+    assert found.minimal
+    assert found.value <= objective.value(least)
+    assert norm(objective.evaluate(found.projection.point).gradient) < 1e-12
+
+
+@pytest.mark.parametrize("loss", ["logistic", "poisson"])
+def test_the_minimum_is_known_to_all_digits(loss):
+    """f says where it is to half of them: a last step that rises by rounding is taken all the same."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X, count = rng.standard_normal((30, 3)), rng.integers(1, 4, 30)
+        y = (X[:, 0] + rng.logistic(size=30) > 0).astype(float)
+        objective = LinearModel(X, y, loss=loss, sample_weight=count)
+        found = refine(
+            objective, Sparsity(3), Projection(np.zeros(3), Coordinates(np.arange(3))), cg_iterations=0, rounds=50
+        )
+        assert norm(objective.evaluate(found.projection.point).gradient) < 1e-13
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_polishing_finds_the_digits_that_f_does_not_have(seed):
+    """From so near that all f are equal; `refine`, which never raises f, may stay there."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((30, 3))
+    objective = LinearModel(X, (X[:, 0] + rng.logistic(size=30) > 0).astype(float), loss="logistic")
+    support = Coordinates(np.arange(3))
+    exact = refine(objective, Sparsity(3), Projection(np.zeros(3), support), cg_iterations=0, rounds=50)
+    near = exact.projection.point + 3e-9 * rng.standard_normal(3)
+    found = polish(objective, Sparsity(3), Candidate(Projection(near, support), np.nan, objective.value(near), None))
+    np.testing.assert_allclose(found.projection.point, exact.projection.point, rtol=0, atol=1e-13)
+    assert found.value == objective.value(found.projection.point)
+    again = polish(objective, Sparsity(3), found)
+    np.testing.assert_allclose(again.projection.point, found.projection.point, rtol=0, atol=1e-14)
 
 
 def test_it_is_given_up_early_where_there_is_no_hope():

@@ -20,6 +20,8 @@ from .pieces import THINNEST, number_of_pieces, ranges, split, sum_in_order
 blas_libraries()  # found on import: the first fit of a small table would take several times as long as the others
 
 _SAFE = 1e3  # times rounding: smaller pivots are left to the eigenvalues
+_UNEXPLAINED = 1e-9
+"""See `is_regular`; as the compiled kernel, and as `tableau` for columns that may be chosen."""
 _LARGE, _SPARSE = 500, 20
 """From this side on, a matrix with fewer than 1/20 of its entries is multiplied as a sparse one."""
 _SMALL = 16  # times fewer numbers than A has are in partial sums: their additions cost little next to the product
@@ -283,6 +285,29 @@ def inverse_definite(A: np.ndarray) -> np.ndarray | None:
     inverse: np.ndarray = lower + lower.T
     np.einsum("ii->i", inverse)[...] = lower.diagonal()
     return inverse
+
+
+def is_regular(A: np.ndarray) -> bool:
+    """Return whether a symmetric positive semidefinite matrix is regular by more than rounding.
+
+    It is if each column leaves more than a billionth of itself unexplained when it is regressed on those before it.
+
+    Parameters
+    ----------
+    A : array, shape (n, n)
+        The matrix, of float64.
+
+    Returns
+    -------
+    bool
+    """
+    diagonal = A.diagonal()
+    if not bool(np.all((diagonal > 0.0) & (diagonal < inf))):
+        return bool(A.shape[0] == 0)
+    scale = 1.0 / np.sqrt(diagonal)
+    potrf = get_lapack_funcs("potrf", (A,))
+    factor, failed = potrf(A * scale * scale[:, None], lower=True)
+    return bool(not failed and np.min(factor.diagonal()) ** 2 > _UNEXPLAINED)
 
 
 def inverse_factor(A: np.ndarray, eps: float) -> np.ndarray:

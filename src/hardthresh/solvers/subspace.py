@@ -14,7 +14,9 @@ from array_api_compat import device
 from hardthresh.arrays import (
     all_finite,
     conjugate_gradients,
+    double,
     gather,
+    is_regular,
     mask_of,
     namespace,
     scatter,
@@ -26,6 +28,7 @@ from hardthresh.core.objective import Evaluation, LinearObjective, Objective, va
 from hardthresh.core.stationarity import norm
 from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
+from hardthresh.objectives import LinearModel
 from hardthresh.steps.line_search import ARMIJO, Candidate
 
 from .steepest import search_along
@@ -43,6 +46,10 @@ _DELAYED = 2
 as many with rounding; more made answers worse where the Hessian was ill-conditioned (60 small matrix completions)."""
 _LEFT_OUT = 1e-6
 """Share of the gradient that a Newton step may leave out: a direct solve leaves 1e-16 times the condition number."""
+DAMPING = 1e-3
+"""Share of the bound of the second derivatives that is added to a singular Hessian, as where few residuals are within
+the delta of Huber's loss. Of 300 fits of Huber's and the pinball loss with few curved rows, 27 end more than 0.1 % of
+the null value above the minimum; with 1e-2 it is 34, with 1e-4 38, and with the bound alone 244."""
 _GRADIENT_STEPS = 4
 """Number of steps along the gradient that one call makes where there is no curvature."""
 
@@ -266,6 +273,8 @@ def polish(objective: Objective, constraint: Constraint, found: Candidate) -> Ca
     free = constraint.free_part(space.lift(at.point), space.lift(at.gradient), support)
     slope = space.keep(at.gradient, free)
     direction = _newton(space, at, slope, free, 0)[0]
+    if not all_finite(direction):
+        return found
     projection = _project(space, constraint, support, None, at.point + direction)
     after = space.objective.evaluate(space.lower(projection.point))
     same = abs(after.value - at.value) <= value_rounding(space.objective, at)
@@ -296,7 +305,7 @@ def _newton(space: Subspace, at: Evaluation, slope: Array, free: Support, cg_ite
     """
     small = space.objective
     if cg_iterations == 0 and slope.ndim == 1 and slope.shape[0] <= DIRECT and space.has_hessian:
-        hessian = small.hessian(at)
+        hessian = _hessian(small, at)
         active = space.keep(namespace(slope).ones_like(slope), free)
         hessian = hessian * active[:, None] * active[None, :]
         direction = -active * solve_semidefinite(hessian, slope)
@@ -319,6 +328,15 @@ def _newton(space: Subspace, at: Evaluation, slope: Array, free: Support, cg_ite
     if products <= coordinates.shape[0]:  # enough in exact arithmetic
         return -solution, unknown
     return -_solve(apply, lambda v: space.keep(v, free), slope, coordinates, solution), unknown
+
+
+def _hessian(objective: Any, at: Evaluation) -> Array:
+    """Return the Hessian of few columns, with a share of its bound if it is singular and there is one."""
+    hessian = objective.hessian(at)
+    bounded = isinstance(objective, LinearModel) and not objective.traits.quadratic and objective.curvature_bound < inf
+    if not bounded or is_regular(double(hessian)):
+        return hessian
+    return hessian + DAMPING * objective.bounding_quadratic().hessian(at)
 
 
 def _most_products(free: Support) -> int:

@@ -8,16 +8,16 @@ from functools import cached_property
 from math import ceil, floor, inf, isfinite, nan
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtrs
+from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 
-from hardthresh.arrays import double, gather, scatter, solve_semidefinite
+from hardthresh.arrays import double, gather, is_regular, scatter, solve_semidefinite
 from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.compiled import kernel
 from hardthresh.core.constraint import Constraint, Projection, coordinate_budget
 from hardthresh.core.objective import UNITS, LinearObjective
 from hardthresh.losses.mean import ScalarMeanLoss
 from hardthresh.objectives import LinearModel
-from hardthresh.solvers.subspace import refine
+from hardthresh.solvers.subspace import DAMPING, refine
 from hardthresh.steps.line_search import ARMIJO, Candidate
 
 from .kernel_model import KERNEL_LOSSES, KernelModel, numpy_loss
@@ -109,7 +109,7 @@ def _refit_by_kernel(
     coef, prediction = coef.copy() if bounds is None else np.clip(coef, *bounds), np.empty(known.n_examples)
     value, end = compiled.refit(
         known.loss, known.columns, known.offset, l2, coef, prediction, _contiguous(bounds),
-        _STEPS, _HALVINGS, ARMIJO, _PREDICTED, 0.0, 0.0, inf, known.bound,
+        _STEPS, _HALVINGS, ARMIJO, _PREDICTED, 0.0, 0.0, inf, DAMPING * known.bound,
     )  # fmt: skip
     return None if end == _SINGULAR else (coef, prediction, value)
 
@@ -136,17 +136,16 @@ def _newton(
     before, coef = inf, coef if bounds is None else np.clip(coef, *bounds)
     prediction = _predict(Z, coef, offset)
     mean, slopes = mean_loss.value_and_slopes(prediction)
-    start = value = mean + 0.5 * float(l2 @ (coef * coef))
+    value = mean + 0.5 * float(l2 @ (coef * coef))
     for _ in range(_STEPS if coef.size else 0):
         gradient = slopes @ Z + l2 * coef
         inner = mean_loss.inner_hessian(prediction)
         image = inner.image(Z)
         hessian = Z.T @ (Z * inner.diagonal[:, None]) - image.T @ image
         hessian.flat[:: coef.size + 1] += l2
-        step = _solution(hessian, gradient)
-        if step is None:
-            hessian = _bounding_hessian(Z, mean_loss, l2, hessian)
-            step = solve_semidefinite(hessian, gradient)
+        if not is_regular(hessian):
+            hessian = _damped(hessian, Z, mean_loss)
+        step = solve_semidefinite(hessian, gradient)
         predicted = 0.5 * float(gradient @ step)
         if bounds is not None:
             step, predicted = _step_within(hessian, gradient, bounds - coef)
@@ -155,7 +154,6 @@ def _newton(
         if not 0.0 < slope < inf:  # at a minimum where bounds hold others it is rounding, of either sign
             return coef, prediction, value, bool(abs(slope) <= rounding)
         last = bool(predicted <= max(rounding, min(share * abs(value), rate * before)))
-        allowed = min(rounding, start - value) if predicted <= rounding else 0.0  # there the gradient knows better
         length = 1.0
         for _ in range(_HALVINGS):
             further = coef - length * step
@@ -164,7 +162,7 @@ def _newton(
             there = _predict(Z, further, offset)
             mean, further_slopes = mean_loss.value_and_slopes(there)
             lower = mean + 0.5 * float(l2 @ (further * further))
-            if lower <= value - ARMIJO * length * slope + allowed:
+            if lower <= value - ARMIJO * length * slope:
                 break
             length *= 0.5
         else:
@@ -176,29 +174,10 @@ def _newton(
     return coef, prediction, value, coef.size == 0
 
 
-def _solution(hessian: np.ndarray, gradient: np.ndarray) -> np.ndarray | None:
-    """Return the solution of H x = g, or None if a column of H is a combination of others, as the kernel says."""
-    scale = np.sqrt(hessian.diagonal())
-    if not (scale > 0.0).all():
-        return None
-    factor, failed = dpotrf(hessian / scale / scale[:, None], lower=1)
-    if failed or not factor.diagonal().min() ** 2 > _DEPENDENT:
-        return None
-    solution: np.ndarray = dpotrs(factor, gradient / scale, lower=1)[0] / scale
-    return solution
-
-
-def _bounding_hessian(Z: np.ndarray, mean_loss: ScalarMeanLoss, l2: np.ndarray, hessian: np.ndarray) -> np.ndarray:
-    """Return a Hessian for a step where it is singular, as where few residuals are within the delta of Huber's loss.
-
-    It is that of the bound of the second derivatives, along whose steps f falls, or the one that there is if the loss
-    has no bound. Rounding, by which a singular matrix is regular or not, decides nothing.
-    """
+def _damped(hessian: np.ndarray, Z: np.ndarray, mean_loss: ScalarMeanLoss) -> np.ndarray:
+    """Return a singular Hessian with a share of the bound of the second derivatives, if the loss has a bound."""
     bound = mean_loss.bounding_hessian()
-    if bound is not None:
-        hessian = Z.T @ (Z * bound.diagonal[:, None])
-        hessian.flat[:: l2.size + 1] += l2
-    return hessian
+    return hessian if bound is None else hessian + DAMPING * (Z.T @ (Z * bound.diagonal[:, None]))
 
 
 def _step_within(hessian: np.ndarray, gradient: np.ndarray, box: np.ndarray) -> tuple[np.ndarray, float]:
@@ -271,7 +250,7 @@ class ColumnsToRefit:
             known.loss, known.columns, known.offset, self.penalties, self.null_coef,
             columns, ends, starts, ridges, found, ended, _contiguous(bounds),
             _STEPS, _HALVINGS, ARMIJO, _PREDICTED_OF_FOLDS, _RATE, UNITS * np.finfo(float).eps,
-            known.bound,
+            DAMPING * known.bound,
         )  # fmt: skip
         coefs[chosen] = found
         singular = ended == _SINGULAR
@@ -824,8 +803,8 @@ class RefitSearch:
         count, value, doubtful, regular = compiled.search(
             known.loss, np.ascontiguousarray(known.examples), known.columns, known.offset, self._l2, fixed,
             places, fit.coef, moved, chosen, coef, _contiguous(self._bounds), fit.value, size, least, most,
-            _ROUNDS, _STEPS, _HALVINGS, ARMIJO, _PREDICTED, known.bound, _NEARLY, self._negligible, self._separated,
-            inf if ratio is None else ratio, _MOST_WORK, ratio is None,
+            _ROUNDS, _STEPS, _HALVINGS, ARMIJO, _PREDICTED, DAMPING * known.bound, _NEARLY, self._negligible,
+            self._separated, inf if ratio is None else ratio, _MOST_WORK, ratio is None,
         )  # fmt: skip
         answer = Refit(tuple(chosen[:count].tolist()), coef[:count], value)
         return (answer, bool(doubtful)) if regular else None
