@@ -1673,16 +1673,6 @@ VECTORISED static void add_squares_of_rows(double *restrict y, const double *con
     }
 }
 
-/* The factor of an example in the Hessian's row of a chosen column. */
-static double factor_of(const Scores *to, const Point *at, index_t example, index_t column)
-{
-    const index_t inner = to->m - to->loss.n_thresholds, threshold = column - inner;
-    const double upper = at->upper_curvature[example], curvature = at->curvature[example];
-    if (threshold < 0) return curvature * to->X[example * inner + column];
-    if (to->loss.y[example] == (double)threshold) return upper;
-    return to->loss.y[example] == (double)(threshold + 1) ? curvature - upper : 0.0;
-}
-
 /* What the slopes, the diagonal and the rows of the Hessian have of thresholds: these are all chosen, as the last. */
 static void differentiate_thresholds_of(const Scores *to, const double *outer, double *diagonal)
 {
@@ -1697,11 +1687,51 @@ static void differentiate_thresholds_of(const Scores *to, const double *outer, d
     }
 }
 
+/* Add the part of some examples, all of class k, to the slopes, the diagonal of the Hessian, and its rows of the chosen
+ * columns: of the thresholds these are the two that divide the class from others. The last example is repeated with
+ * factors of 0 up to a multiple of four. */
+static void add_examples(const Scores *to, const Point *at, index_t first, index_t count, index_t k, double *diagonal,
+                         double *unused)
+{
+    const index_t q = to->loss.n_thresholds, inner = to->m - q, moving = to->size - q, padded = (count + 3) / 4 * 4;
+    const index_t lowest = k > 0 ? k - 1 : 0, n_outputs = 1 + moving + (k < q ? k + 1 : q) - lowest;
+    const double *rows[EXAMPLES];
+    double weights[EXAMPLES];
+    for (index_t t = 0; t < padded; t++) {
+        rows[t] = to->X + (first + (t < count ? t : count - 1)) * inner;
+        weights[t] = t < count ? at->curvature[first + t] : 0.0;
+    }
+    add_squares_of_rows(diagonal, rows, weights, padded, inner);
+    for (index_t i = 0; i < n_outputs; i += OUTPUTS) {
+        double factors[OUTPUTS][EXAMPLES] = {{0.0}}, *out[OUTPUTS];
+        for (index_t o = 0; o < OUTPUTS; o++) {
+            const index_t place = i + o - 1, threshold = place - moving + lowest; /* the first output is the slopes */
+            if (i + o >= n_outputs) {
+                out[o] = unused;
+            } else if (place < 0) {
+                out[o] = to->slope;
+                for (index_t t = 0; t < count; t++) factors[o][t] = -at->slopes[first + t];
+            } else if (place < moving) {
+                out[o] = to->regressions + place * to->m;
+                for (index_t t = 0; t < count; t++) factors[o][t] = weights[t] * rows[t][to->chosen[place]];
+            } else {
+                const double *upper = at->upper_curvature + first;
+                out[o] = to->regressions + (moving + threshold) * to->m;
+                for (index_t t = 0; t < count; t++) factors[o][t] = threshold == k ? upper[t] : weights[t] - upper[t];
+            }
+        }
+        if (i + 1 == n_outputs)
+            add_rows(out[0], rows, 0, factors[0], padded, inner);
+        else
+            add_rows_to_four(out[0], out[1], out[2], out[3], rows, (const double(*)[EXAMPLES])factors, padded, inner);
+    }
+}
+
 /* The slopes, the diagonal of the Hessian, and its rows of the chosen columns in the place of the regressions: by blocks
- * of examples that stay in the first cache, the last of which repeats an example with factors of 0. */
+ * of examples that stay in the first cache. */
 static void differentiate(const Scores *to, double *diagonal, double *memory)
 {
-    const index_t n = to->n, m = to->m, size = to->size, inner = m - to->loss.n_thresholds;
+    const index_t n = to->n, m = to->m, size = to->size, q = to->loss.n_thresholds;
     Point at = {.prediction = to->prediction};
     at.slopes = take(&memory, n);
     at.curvature = take(&memory, n);
@@ -1709,33 +1739,15 @@ static void differentiate(const Scores *to, double *diagonal, double *memory)
     at.upper_curvature = take(&memory, n);
     at.outer = take(&memory, 3 * size);
     double *losses = take(&memory, n), *unused = take(&memory, m);
-    differentiate_loss(&to->loss, to->coef + size - to->loss.n_thresholds, &at, losses, n);
+    differentiate_loss(&to->loss, to->coef + size - q, &at, losses, n);
     memset(to->slope, 0, sizeof(double) * (size_t)m);
     memset(to->regressions, 0, sizeof(double) * (size_t)(size * m));
     memset(unused, 0, sizeof(double) * (size_t)m);
     memcpy(diagonal, to->l2, sizeof(double) * (size_t)m);
-    for (index_t first = 0; first < n; first += EXAMPLES) {
-        const double *rows[EXAMPLES];
-        double weights[EXAMPLES], factors[OUTPUTS][EXAMPLES], *out[OUTPUTS];
-        for (index_t t = 0; t < EXAMPLES; t++) {
-            const index_t example = first + t < n ? first + t : n - 1;
-            rows[t] = to->X + example * inner;
-            weights[t] = first + t < n ? at.curvature[example] : 0.0;
-        }
-        add_squares_of_rows(diagonal, rows, weights, EXAMPLES, inner);
-        for (index_t i = -1; i < size; i += OUTPUTS) { /* -1 stands for the slopes */
-            for (index_t k = 0; k < OUTPUTS; k++) {
-                const index_t place = i + k;
-                out[k] = place < 0 ? to->slope : place < size ? to->regressions + place * m : unused;
-                for (index_t t = 0; t < EXAMPLES; t++)
-                    if (first + t >= n || place >= size)
-                        factors[k][t] = 0.0;
-                    else
-                        factors[k][t] = place < 0 ? -at.slopes[first + t]
-                                                  : factor_of(to, &at, first + t, to->chosen[place]);
-            }
-            add_rows_to_four(out[0], out[1], out[2], out[3], rows, (const double(*)[EXAMPLES])factors, EXAMPLES, inner);
-        }
+    for (index_t k = 0; k <= q; k++) { /* without thresholds, there is one class */
+        const index_t end = q ? to->loss.starts[k + 1] : n;
+        for (index_t first = q ? to->loss.starts[k] : 0; first < end; first += EXAMPLES)
+            add_examples(to, &at, first, end - first < EXAMPLES ? end - first : EXAMPLES, k, diagonal, unused);
     }
     differentiate_thresholds_of(to, at.outer, diagonal);
 }
