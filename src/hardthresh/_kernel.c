@@ -2865,7 +2865,7 @@ static PyObject *py_refits(PyObject *module, PyObject *args)
         }
         r.f.size = size;
         for (index_t k = 0; k < size; k++) {
-            r.f.columns[k] = X + support[k] * n;
+            if (k < size - r.f.loss.n_thresholds) r.f.columns[k] = X + support[k] * n;
             l2[k] = ridges[i] * penalties[support[k]];
             r.at.coef[k] = all[support[k]];
             if (!bounds) continue;

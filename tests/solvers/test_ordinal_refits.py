@@ -16,7 +16,7 @@ from hardthresh.solvers import WorkingSet, minimize
 from hardthresh.solvers.subspace import refine
 from hardthresh.solvers.working_set import refits
 from hardthresh.solvers.working_set.kernel_model import KernelModel
-from hardthresh.solvers.working_set.refits import RefitSearch, refit_to_the_end
+from hardthresh.solvers.working_set.refits import ColumnsToRefit, RefitSearch, numpy_parts, refit, refit_to_the_end
 from levels import draws
 
 compiled = pytest.mark.skipif(kernel() is None, reason="the compiled kernel was not built, or HARDTHRESH_PURE is set")
@@ -139,6 +139,27 @@ def test_compiled_steps_lead_where_refine_does(seed, n, d, n_classes, kind):
     assert_allclose(ours.value, twin.value, rtol=1e-9)
     assert_allclose(ours.projection.point, twin.projection.point, rtol=1e-4, atol=1e-4)
     assert_allclose(ours.prediction, f.predict(ours.projection.point), rtol=1e-9, atol=1e-9)
+
+
+@compiled
+@draws(30)
+@given(seeds, st.integers(20, 60), st.integers(1, 8), counts, kinds)
+def test_compiled_refits_of_folds_agree_with_numpy(seed, n, d, n_classes, kind):
+    f = drawn(seed, n, d, n_classes, kind)
+    rng = np.random.default_rng(seed)
+    chosen = rng.random((4, f.shape[0])) < 0.5
+    chosen[:, d:] = True
+    grid = chosen, np.array([10.0, 1.0, 1.0, 0.5]), np.array([-1, 0, 1, -1])
+    columns = ColumnsToRefit(*numpy_parts(f), f.null_point())
+    (ours, converged), (twin, expected) = columns.refits(*grid), by_numpy(columns.refits, *grid)
+    assert_array_equal(converged, expected)
+    assert_allclose(ours, twin, rtol=1e-6, atol=1e-6)
+    chosen[0, d] = False
+    assert_allclose(columns.refits(*grid)[0], by_numpy(columns.refits, *grid)[0], rtol=1e-9, atol=1e-9)
+    Z, (_, mean_loss, offset, l2) = f.design.dense(), numpy_parts(f)
+    _, prediction, value = refit(Z, mean_loss, offset, l2, f.null_point())
+    assert_allclose(value, by_numpy(refit, Z, mean_loss, offset, l2, f.null_point())[2], rtol=1e-9)
+    assert prediction.shape == (2 * n,)
 
 
 def test_a_search_that_may_drop_a_threshold_is_one_of_numpy():

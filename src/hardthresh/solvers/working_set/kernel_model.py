@@ -52,7 +52,16 @@ class KernelModel:
 
     @classmethod
     def of(cls, columns: np.ndarray, mean_loss: ScalarMeanLoss, offset: np.ndarray | None) -> Self | None:
-        """Return what the kernel is given of columns, one in each row; None if it does not know the loss."""
+        """Return what the kernel is given of columns, one in each row; None if it does not know the loss on them.
+
+        It knows ordered classes where all thresholds are there, as the last columns.
+        """
+        if isinstance(mean_loss, OrdinalMean):
+            label, inner = mean_loss.label, columns.shape[0] - mean_loss.n_classes + 1
+            thresholds = np.arange(mean_loss.n_classes - 1)[:, None]
+            expected = np.concatenate([label == thresholds, label - 1 == thresholds], axis=1)
+            every = inner >= 0 and np.array_equal(columns[inner:], expected)
+            return cls._of_classes(columns[:inner, : label.size].T, mean_loss, offset) if every else None
         if not isinstance(mean_loss, PointwiseMean) or type(mean_loss.loss) not in KERNEL_LOSSES:
             return None
         loss = mean_loss.loss
@@ -69,16 +78,15 @@ class KernelModel:
         design, n_thresholds = model.design, mean_loss.n_classes - 1
         if not isinstance(design, ThresholdDesign) or design.shape[1] - design.data.shape[1] != n_thresholds:
             return None
-        order = np.argsort(mean_loss.label, kind="stable")
-        examples = -double(design.data.dense())[order]  # the predictions are thresholds less linear predictors
-        known = (
-            KERNEL_LOSSES.index(Ordinal),
-            float(mean_loss.n_classes),
-            double(mean_loss.label[order]),
-            mean_loss.weights[order],
-        )
-        columns = np.ascontiguousarray(examples.T)
-        return cls(known, columns, examples, None if offset is None else offset[order], n_thresholds=n_thresholds)
+        return cls._of_classes(-double(design.data.dense()), mean_loss, offset)
+
+    @classmethod
+    def _of_classes(cls, examples: np.ndarray, mean: OrdinalMean, offset: np.ndarray | None) -> Self:
+        """Return the same of ordered classes, given minus the examples: predictions are thresholds less x'w."""
+        order = np.argsort(mean.label, kind="stable")
+        loss = (KERNEL_LOSSES.index(Ordinal), float(mean.n_classes), double(mean.label[order]), mean.weights[order])
+        examples, offset = examples[order], None if offset is None else offset[order]
+        return cls(loss, np.ascontiguousarray(examples.T), examples, offset, n_thresholds=mean.n_classes - 1)
 
     @property
     def n_examples(self) -> int:

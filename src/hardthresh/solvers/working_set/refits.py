@@ -93,7 +93,10 @@ def refit(
     of the minimum. Cost: a few products of s columns with each other.
     """
     found = _refit_by_kernel(KernelModel.of(Z.T, mean_loss, offset), l2, coef, bounds)
-    return found or _newton(Z, mean_loss, offset, l2, coef, _PREDICTED, inf, bounds)[:3]
+    if found is None:
+        return _newton(Z, mean_loss, offset, l2, coef, _PREDICTED, inf, bounds)[:3]
+    coef, prediction, value = found
+    return coef, prediction if prediction.size == Z.shape[0] else _predict(Z, coef, offset), value
 
 
 def _refit_by_kernel(
@@ -240,7 +243,7 @@ class ColumnsToRefit:
         """
         coefs, compiled = np.zeros(chosen.shape), kernel()
         known = KernelModel.of(self.columns, self.mean_loss, self.offset)
-        if compiled is None or known is None:
+        if compiled is None or known is None or not chosen[:, known.columns.shape[0] :].all():
             return coefs, self._newton_steps(range(ridges.size), chosen, ridges, starts, coefs, bounds)
         columns = np.ascontiguousarray(np.nonzero(chosen)[1])
         ended = np.empty(ridges.size, np.int64)
