@@ -12,7 +12,17 @@ import sklearn
 from array_api_compat import array_namespace
 from numpy.testing import assert_allclose, assert_array_equal
 
-from hardthresh import SparseLinearRegression, SparseLogisticRegression, SparseLogisticRegressionCV
+import hardthresh
+from hardthresh import (
+    SparseCoxRegression,
+    SparseHuberRegression,
+    SparseLinearRegression,
+    SparseLogisticRegression,
+    SparseLogisticRegressionCV,
+    SparseNegativeBinomialRegression,
+    SparseOrdinalRegression,
+    SparseQuantileRegression,
+)
 from hardthresh.arrays import to_numpy
 
 pytestmark = pytest.mark.skipif(
@@ -145,3 +155,63 @@ def test_several_outputs_and_classes_follow_X(cls, xp):
     assert library_of(predicted) == library_of(xp.asarray(X))
     assert_allclose(to_numpy(predicted), here.predict(X), atol=1e-7)
     assert there.certificate().swap_optimal
+
+
+def survival_times(u, rng):
+    return np.column_stack([np.ceil(4 * rng.exponential(np.exp(-u))), rng.random(u.size) < 0.7]).astype(float)
+
+
+OWN = {
+    SparseHuberRegression: lambda u, rng: u + rng.standard_t(2, u.size) / 2,
+    SparseQuantileRegression: lambda u, rng: u + rng.standard_normal(u.size) / 2,
+    SparseNegativeBinomialRegression: lambda u, rng: rng.poisson(np.exp(1 + u / 2) * rng.gamma(2.0, 0.5, u.size)),
+    SparseCoxRegression: survival_times,
+    SparseOrdinalRegression: lambda u, rng: np.searchsorted([-1.0, 1.0], 2 * u + rng.logistic(size=u.size)),
+}
+"""Models whose loss has a parameter to estimate, or is of no single prediction, and targets for them."""
+
+
+FITS = [
+    *((cls, cls, {"n_nonzero_coefs": 2}) for cls in OWN),
+    *((cls, cls, {}) for cls in OWN),
+    *((cls, getattr(hardthresh, f"{cls.__name__}CV"), {"n_nonzero_coefs": range(1, 4), "cv": 3}) for cls in OWN),
+]
+
+
+def assert_follows(there, here, xp, name):
+    assert library_of(there) == library_of(xp.asarray(np.zeros(1))), name
+    assert to_numpy(there).dtype == here.dtype, name
+    assert_allclose(to_numpy(there), here, rtol=1e-6, atol=1e-8, err_msg=name)
+
+
+@pytest.mark.parametrize(("family", "cls", "settings"), FITS)
+def test_models_with_a_loss_of_their_own_follow_X(family, cls, settings, xp):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((90, 7))
+    y, rows = OWN[family](X[:, 1] - 0.8 * X[:, 4], rng), [np.linspace(0.0, 2.0, 90), np.linspace(-0.5, 0.5, 90)]
+    here = cls(**settings).fit(X, y, *rows)
+    there = cls(**settings).fit(xp.asarray(X), xp.asarray(y), *map(xp.asarray, rows))
+    for name, value in vars(here).items():
+        if isinstance(value, np.ndarray) and name.endswith("_") and name != "classes_":  # which may be words
+            assert_follows(getattr(there, name), value, xp, name)
+    for name in ("predict", "predict_proba", "predict_survival_function"):
+        if hasattr(cls, name):
+            expected = getattr(here, name)(X, offset=rows[1])
+            assert_follows(getattr(there, name)(xp.asarray(X), offset=xp.asarray(rows[1])), expected, xp, name)
+    score = there.score(xp.asarray(X), xp.asarray(y), offset=xp.asarray(rows[1]))
+    assert score == pytest.approx(here.score(X, y, offset=rows[1]))
+    assert str(there.summary()) == str(here.summary())
+    assert there.certificate().best_swap == here.certificate().best_swap
+
+
+def test_baseline_hazards_of_strata_follow_X(xp):
+    rng = np.random.default_rng(0)
+    X, strata = rng.standard_normal((60, 3)), np.arange(60) % 2
+    y = survival_times(X[:, 1], rng)
+    here = SparseCoxRegression(n_nonzero_coefs=1).fit(X, y, strata=strata)
+    there = SparseCoxRegression(n_nonzero_coefs=1).fit(xp.asarray(X), xp.asarray(y), strata=xp.asarray(strata))
+    for stratum in (0, 1):
+        for name in ("event_times_", "baseline_cumulative_hazard_"):
+            assert_follows(getattr(there, name)[stratum], getattr(here, name)[stratum], xp, name)
+    found = there.predict_cumulative_hazard(xp.asarray(X), [1.0, 2.0], strata=strata)
+    assert_follows(found, here.predict_cumulative_hazard(X, [1.0, 2.0], strata=strata), xp, "hazard")

@@ -105,6 +105,25 @@ def test_the_smoothing_of_a_search_counts_weights_as_repetitions():
     assert_allclose(losses[0].smoothing, losses[1].smoothing, rtol=1e-12)
 
 
+def test_rows_at_the_edge_of_the_smoothing_have_curvature_where_targets_have_few_values():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0.0, 1.0, 2.0], [45, 10, 45])
+    model = ht.SparseQuantileRegression(n_nonzero_coefs=5)
+    table = model._encode(model._validate_fit(rng.standard_normal((100, 6)), y, None, None))
+    problem = model._started(model._problem(table, 5))
+    at_median = problem.objective.loss.curvature(problem.objective.y, np.full(100, 1.0))
+    assert np.count_nonzero(at_median) == 100
+
+
+def test_ridges_are_compared_where_the_targets_have_two_values():
+    """Between them the smoothed loss is linear in all rows."""
+    X, y = np.random.default_rng(3).standard_normal((40, 4)), np.arange(40) % 2 * 10.0
+    model = ht.SparseQuantileRegressionCV(n_nonzero_coefs=[0, 1, 2], cv=4)
+    with pytest.warns(ht.core.errors.NothingFoundWarning):
+        model.fit(X, y)
+    assert np.count_nonzero(model.alphas_) == 5
+
+
 @pytest.mark.parametrize("cls", [ht.SparseHuberRegressionCV, ht.SparseNegativeBinomialRegressionCV])
 def test_the_pilot_of_a_fold_counts_weights_as_repetitions(cls):
     X, y, _ = drawn("negative_binomial")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hardthresh.arrays import double, to_numpy
 from hardthresh.selection.grid import standard_error
 
 Vector = NDArray[np.float64]
@@ -225,19 +226,19 @@ def cross_validation(estimator: Any) -> CrossValidation | None:
     name = str(estimator.scorer_name_)
     lower_is_better = name.startswith("neg_")
     sign = -1.0 if lower_is_better else 1.0
-    k = np.asarray(estimator.candidates_, dtype=np.int64)
+    k = to_numpy(estimator.candidates_).astype(np.int64)
     order = np.argsort(k)
     folds, mean, error = (scores[order] for scores in _scores(estimator))
     best = int(np.argmax(mean))
-    null = getattr(estimator, "null_scores_", None)
+    null = double(estimator.null_scores_) if hasattr(estimator, "null_scores_") else None
     p_value = float(getattr(estimator, "null_p_value_", np.nan))
     models = tuple(
         Model(int(model.n_nonzero), float(model.alpha), float(model.weight))
         for model in getattr(estimator, "models_", ())
     )
-    ridges = np.asarray(estimator.alphas_, dtype=np.float64).tolist() if hasattr(estimator, "grid_scores_") else []
-    has_features = len(getattr(estimator, "support_", ())) > 0
-    bins = np.asarray(getattr(estimator, "calibration_", np.empty((0, 3))), dtype=np.float64)
+    ridges = double(estimator.alphas_).tolist() if hasattr(estimator, "grid_scores_") else []
+    has_features = to_numpy(getattr(estimator, "support_", np.empty(0))).size > 0
+    bins = double(getattr(estimator, "calibration_", np.empty((0, 3))))
     return CrossValidation(
         measure=MEASURES.get(name, name.removeprefix("neg_").replace("_", " ")),
         lower_is_better=lower_is_better,
@@ -250,7 +251,7 @@ def cross_validation(estimator: Any) -> CrossValidation | None:
         sparsest=position_of(k[order], int(estimator.one_standard_error_), best),
         unit=unit_of(estimator),
         null=None if null is None else sign * float(np.mean(null)),
-        null_error=None if null is None else float(standard_error(np.asarray(null, dtype=np.float64))),
+        null_error=None if null is None else float(standard_error(null)),
         found=bool(getattr(estimator, "found_", True)),
         p_value=None if np.isnan(p_value) else p_value,
         extended=bool(getattr(estimator, "range_extended_", False)),
@@ -288,12 +289,12 @@ def _scores(estimator: Any) -> tuple[Vector, Vector, Vector]:
     """
     if not hasattr(estimator, "grid_scores_"):
         scores = estimator.scores_, estimator.mean_scores_, estimator.standard_errors_
-        folds, mean, error = (np.asarray(given, dtype=np.float64) for given in scores)
+        folds, mean, error = (double(given) for given in scores)
         return folds, mean, error
-    grid = np.asarray(estimator.grid_scores_, dtype=np.float64)
+    grid = double(estimator.grid_scores_)
     ridge = np.argmax(grid.mean(axis=2), axis=1)
-    chosen = np.asarray(estimator.candidates_) == budget_of(estimator)
-    ridge[chosen] = np.argmin(np.abs(np.asarray(estimator.alphas_) - estimator.alpha_))
+    chosen = to_numpy(estimator.candidates_) == budget_of(estimator)
+    ridge[chosen] = np.argmin(np.abs(double(estimator.alphas_) - estimator.alpha_))
     folds = grid[np.arange(len(grid)), ridge]
     return folds, folds.mean(axis=1), standard_error(folds)
 
@@ -335,11 +336,10 @@ def _loss_without(estimator: Any, key: str, loss: float) -> float:
     without features, a little larger; NaN if that is not known either.
     """
     scores: Mapping[str, float] = estimator.held_out_scores_
-    several = np.ndim(estimator.coef_) == 2 and "r2" in scores  # of which R2 is a mean over outputs, no share
+    several = estimator.coef_.ndim == 2 and "r2" in scores  # of which R2 is a mean over outputs, no share
     left = np.nan if several else 1.0 - scores.get("d2", scores.get("r2", np.nan))
     if left > _LEAST_LEFT:
         return loss / left
-    null = getattr(estimator, "null_scores_", None)
-    if null is None or str(estimator.scorer_name_) != f"neg_{key}":
+    if not hasattr(estimator, "null_scores_") or str(estimator.scorer_name_) != f"neg_{key}":
         return np.nan
-    return -float(np.mean(null))
+    return -float(np.mean(double(estimator.null_scores_)))

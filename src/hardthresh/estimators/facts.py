@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hardthresh.arrays import double, to_numpy
 from hardthresh.core.errors import InvalidInputError
 
 from .choice_facts import CrossValidation, Vector, budget_of, cross_validation, position_of, unit_of
@@ -158,8 +159,8 @@ def read(estimator: Any) -> Facts:
             "charts and reports of coefficients show models that saw all of their data; "
             f"{type(estimator).__name__} did not. plot_learning_curve draws how it learned."
         )
-    rows = np.atleast_2d(np.asarray(estimator.coef_, dtype=np.float64))
-    each = rows * np.asarray(estimator.scale_, dtype=np.float64)
+    rows = np.atleast_2d(double(estimator.coef_))
+    each = rows * double(estimator.scale_)
     coefficients, effects = (rows[0], each[0]) if len(rows) == 1 else (np.linalg.norm(m, axis=0) for m in (rows, each))
     classes = tuple(one_line(str(label)) for label in getattr(estimator, "classes_", ()))
     outputs = () if len(rows) == 1 else classes or tuple(f"output {c}" for c in range(len(rows)))
@@ -181,7 +182,7 @@ def read(estimator: Any) -> Facts:
             outputs=tuple(each[:, j].tolist()) if outputs else (),
             level_of=int(estimator.encoding_.features[j]) if encoded and j in estimator.encoding_.indicators else None,
         )
-        for j in map(int, estimator.support_)
+        for j in to_numpy(estimator.support_).tolist()
     ]
     chosen = cross_validation(estimator)
     return Facts(
@@ -198,7 +199,7 @@ def read(estimator: Any) -> Facts:
         criterion="EBIC" if hasattr(estimator, "criterion_path_") else "",
         multiplies=estimator._loss.multiplies,
         separated=bool(getattr(estimator, "separated_", False)),
-        criterion_values=np.asarray(getattr(estimator, "criterion_path_", ()), dtype=np.float64),
+        criterion_values=double(getattr(estimator, "criterion_path_", np.empty(0))),
         path=_path(estimator, chosen),
         outputs=outputs,
     )
@@ -208,9 +209,9 @@ def _path(estimator: Any, chosen: CrossValidation | None) -> Path | None:
     """Return the models of all numbers that were compared."""
     if not hasattr(estimator, "coefs_path_"):
         return None
-    k = np.asarray(estimator.candidates_, dtype=np.int64)
+    k = to_numpy(estimator.candidates_).astype(np.int64)
     order = np.argsort(k)
-    effects = np.asarray(estimator.coefs_path_, dtype=np.float64) * estimator.scale_
+    effects = double(estimator.coefs_path_) * double(estimator.scale_)
     several = effects.ndim == 3 and effects.shape[1] > 1
     by_output = effects[order].transpose(1, 0, 2) if several else np.empty((0, len(k), effects.shape[-1]))
     if effects.ndim == 3:
@@ -220,8 +221,8 @@ def _path(estimator: Any, chosen: CrossValidation | None) -> Path | None:
         return Path(
             k[order], effects[order], by_output, position_of(k[order], budget_of(estimator), 0), nothing, nothing
         )
-    mean = np.asarray(estimator.mean_scores_, dtype=np.float64)[order] * (-1.0 if chosen.lower_is_better else 1.0)
-    error = np.asarray(estimator.standard_errors_, dtype=np.float64)[order]
+    mean = double(estimator.mean_scores_)[order] * (-1.0 if chosen.lower_is_better else 1.0)
+    error = double(estimator.standard_errors_)[order]
     return Path(k[order], effects[order], by_output, chosen.chosen, mean, error)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hardthresh.arrays import double
 from hardthresh.estimators.facts import Facts
 from hardthresh.estimators.linear.rows import Rows
 
@@ -213,9 +214,9 @@ def _times(estimator: Any, rows: Rows) -> list[RowChart]:
     own = one and not rows.held_out  # the predictions of folds do not go with the hazard of the final model
     charts = []
     if one:
-        times, hazard = np.asarray(times, dtype=np.float64), np.asarray(hazard, dtype=np.float64)
+        times, hazard = double(times), double(hazard)
         places = np.unique(np.linspace(0, len(times) - 1, min(_TIMES, len(times))).astype(int))
-        centre = float(np.asarray(estimator.means_) @ np.asarray(estimator.coef_))
+        centre = float(double(estimator.means_) @ double(estimator.coef_))
         if own:
             curves, some = np.exp(-np.exp(rows.predicted - centre)[:, None] * hazard[places]), times[places]
         charts.append(

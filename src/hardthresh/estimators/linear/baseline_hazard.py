@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import is_array_api_obj
 
-from hardthresh.arrays import double, to_numpy
+from hardthresh.arrays import double, move, to_numpy
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import Evaluation
 from hardthresh.losses.cox import CoxMean
@@ -21,6 +21,7 @@ def baseline_hazard(problem: Problem, at: Evaluation) -> tuple[Any, Any]:
     Returns
     -------
     times, hazards : array, or dict from stratum to array
+        Of float64, in the library of the columns.
     """
     mean_loss = problem.objective.mean_loss
     assert isinstance(mean_loss, CoxMean)
@@ -30,8 +31,8 @@ def baseline_hazard(problem: Problem, at: Evaluation) -> tuple[Any, Any]:
     times, hazards = {}, {}
     for part in sets.strata():
         number = int(y[sets.order[sets.starts[part.start]], 2]) if y.shape[1] == 3 else 0
-        times[number] = problem.codes.times[sets.times[part][::-1].astype(np.int64)]
-        hazards[number] = np.cumsum(jumps[part][::-1])
+        times[number] = move(problem.codes.times[sets.times[part][::-1].astype(np.int64)], problem.mean)
+        hazards[number] = move(np.cumsum(jumps[part][::-1]), problem.mean)
     if problem.codes.strata is None:
         return times[0], hazards[0]
     labels = problem.codes.strata[[*times]].tolist()
@@ -69,9 +70,11 @@ def baseline_at(event_times: Any, hazards: Any, times: Any, strata: Any, n: int)
         raise InvalidInputError("the model was fitted without strata; leave strata out")
     else:
         event_times, hazards, stratum = {None: event_times}, {None: hazards}, np.zeros(n, dtype=np.int64)
-    at = np.unique(np.concatenate([*event_times.values()])) if times is None else _checked_times(times)
+    own = {label: double(of_label) for label, of_label in event_times.items()}
+    at = np.unique(np.concatenate([*own.values()])) if times is None else _checked_times(times)
     steps = [
-        np.append(0.0, hazards[label])[np.searchsorted(own, at, side="right")] for label, own in event_times.items()
+        np.append(0.0, double(hazards[label]))[np.searchsorted(of_label, at, side="right")]
+        for label, of_label in own.items()
     ]
     return np.array(steps), stratum
 

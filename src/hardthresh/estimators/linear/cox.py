@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from hardthresh.arrays import double, namespace, to_numpy, where_true
+from hardthresh.arrays import double, move, namespace, to_numpy, where_true
 from hardthresh.certificates import ModelCertificate
 from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
 from hardthresh.core.objective import Evaluation
@@ -90,7 +90,6 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
     """
 
     _loss_type: ClassVar[Any] = Cox
-    _takes_other_arrays: ClassVar[bool] = False
     fit_intercept = False
 
     ties: str
@@ -244,7 +243,8 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
         with mean 1 that are rounded up to halves, probabilities of survival have root mean square errors of 0.07 by
         Efron's sum and 0.15 by Breslow's; rounded up to eighths, of 0.03 and 0.05.
         """
-        u = double(self._linear_predictor(X, offset, "predict_cumulative_hazard"))
+        log_hazard = self._linear_predictor(X, offset, "predict_cumulative_hazard")
+        u = double(log_hazard)
         if not hasattr(self, "event_times_"):
             raise CapabilityError(
                 "the models that a scorer compares in folds have no baseline hazard, so that predict_cumulative_hazard "
@@ -252,7 +252,7 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
             )
         centre = float(double(self.means_) @ double(self.coef_))
         baseline, stratum = baseline_at(self.event_times_, self.baseline_cumulative_hazard_, times, strata, u.size)
-        return np.exp(u - centre)[:, None] * baseline[stratum]
+        return move(np.exp(u - centre)[:, None] * baseline[stratum], log_hazard)
 
     def predict_survival_function(self, X: Any, times: Any = None, offset: Any = None, strata: Any = None) -> Any:
         """Return the probability of each row that no event has happened up to some times.
@@ -269,7 +269,7 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
             differ.
         """
         hazard = self.predict_cumulative_hazard(X, times, offset, strata)
-        return np.exp(-hazard)
+        return namespace(hazard).exp(-hazard)
 
     def _validate(self, X: Any, y: Any, sample_weight: Any, offset: Any, *, reset: bool) -> Table:
         """Return data as validated arrays, with a row of time, event, and perhaps stratum, for each row as targets."""

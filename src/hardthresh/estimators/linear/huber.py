@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.metrics import r2_score
 
-from hardthresh.arrays import to_numpy
+from hardthresh.arrays import move, to_numpy
 from hardthresh.core.checking import checked_number
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.result import Result
@@ -142,7 +142,6 @@ class SparseHuberRegression(SparseRegressor):
     """
 
     _loss_type: ClassVar[type[Loss]] = Huber
-    _takes_other_arrays: ClassVar[bool] = False
 
     epsilon: float
     delta: float | None
@@ -176,7 +175,7 @@ class SparseHuberRegression(SparseRegressor):
         rows, n = self.__dict__.pop("_rows_of_fit")
         outliers = np.zeros(n, dtype=bool)
         outliers[rows] = np.abs(u - y) > loss.delta * (1 + 1e-9)
-        return {"noise_scale_": loss.delta / self.epsilon, "outliers_": outliers}
+        return {"noise_scale_": loss.delta / self.epsilon, "outliers_": move(outliers, problem.mean)}
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
         """Return :math:`R^2` of predictions.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -48,9 +48,6 @@ _OF_TRAINING = ("_training", "_summary", "_held_out_rows")
 
 class SparseLinearModel(ColumnSelector, AssessedModel):
     """Base of the estimators that fit one linear predictor with at most k features. See the concrete classes."""
-
-    _takes_other_arrays: ClassVar[bool] = True
-    """Whether data may be arrays of another library than NumPy; scikit-learn is told by a tag."""
 
     def __init__(
         self,
@@ -325,7 +322,7 @@ class SparseLinearModel(ColumnSelector, AssessedModel):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.array_api_support = self._takes_other_arrays
+        tags.array_api_support = True
         loss = self._loss_type()  # whose domain depends on no setting, which may be out of range here
         tags.target_tags.multi_output = self._takes_outputs
         tags.target_tags.positive_only = not loss.classifies and not loss.in_domain(-np.ones(1))[0]

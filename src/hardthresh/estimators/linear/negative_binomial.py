@@ -133,7 +133,6 @@ class SparseNegativeBinomialRegression(SparseRegressor):
     """
 
     _loss_type: ClassVar[type[Loss]] = NegativeBinomial
-    _takes_other_arrays: ClassVar[bool] = False
 
     dispersion: Any
 

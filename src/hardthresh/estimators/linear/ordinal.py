@@ -79,7 +79,6 @@ class SparseOrdinalRegression(ScoredByAccuracy, SparseLinearModel):
     """
 
     _loss_type: ClassVar[Any] = Ordinal
-    _takes_other_arrays: ClassVar[bool] = False
     fit_intercept = False
 
     def predict_proba(self, X: Any, offset: Any = None) -> Any:
@@ -92,9 +91,7 @@ class SparseOrdinalRegression(ScoredByAccuracy, SparseLinearModel):
         offset : array, shape (n_samples,), optional
             A known part of the linear predictor.
         """
-        u = self._linear_predictor(X, offset, "predict_proba")
-        probabilities = class_probabilities(double(u), double(self.thresholds_))
-        return namespace(u).astype(move(probabilities, u), u.dtype)
+        return self._class_probabilities(X, offset, "predict_proba")
 
     def predict(self, X: Any, offset: Any = None) -> Any:
         """Return the most probable class of each row, shape (n_samples,); the lower one of equal ones.
@@ -106,9 +103,15 @@ class SparseOrdinalRegression(ScoredByAccuracy, SparseLinearModel):
         offset : array, shape (n_samples,), optional
             A known part of the linear predictor.
         """
-        probabilities = self.predict_proba(X, offset)
+        probabilities = self._class_probabilities(X, offset, "predict")
         labels = self.classes_[np.argmax(to_numpy(probabilities), axis=1)]
         return move(labels, probabilities) if labels.dtype.kind in "fiub" else labels
+
+    def _class_probabilities(self, X: Any, offset: Any, method: str) -> Any:
+        """Return the probabilities of the classes, for a method that messages name."""
+        u = self._linear_predictor(X, offset, method)
+        probabilities = class_probabilities(double(u), double(self.thresholds_))
+        return namespace(u).astype(move(probabilities, u), u.dtype)
 
     def _validate(self, X: Any, y: Any, sample_weight: Any, offset: Any, *, reset: bool) -> Table:
         return replace(super()._validate(X, y, sample_weight, offset, reset=reset), codes=ordered_labels(y))

@@ -104,10 +104,13 @@ class PointwisePrediction(PredictionModel):
         return np.asarray(self.loss.value(y[:, None], u))
 
     def mean_curvature(self, objective: Any, at: Evaluation) -> float:
-        """Return the weighted mean of the second derivatives."""
+        """Return the weighted mean of the second derivatives; their bound where the losses of all rows are linear.
+
+        They are where all targets are far from the prediction, as that of the median of two values.
+        """
         weights = double(objective.weights)
         curvature = double(self.loss.curvature(objective.y, at.prediction))
-        return float(weights @ np.broadcast_to(curvature, (weights.size,)))
+        return float(weights @ np.broadcast_to(curvature, (weights.size,))) or self.loss.curvature_bound
 
     def noise(self, deviance: float) -> float:
         """Return the deviance of least squares, which is the variance of its error; else infinity."""

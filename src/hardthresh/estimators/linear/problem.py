@@ -285,7 +285,9 @@ def point_of(problem: Problem, coef: np.ndarray, intercept: Any, whose: str) -> 
             f"{whose} has coefficients of shape {(*has, coef.shape[-1])}, these targets need {(*needs, coef.shape[-1])}"
         )
     like = problem.mean
-    if not isinstance(intercept, float):
+    if isinstance(intercept, float):
+        intercept = float(intercept)  # which goes with all arrays, as NumPy's scalars do not
+    else:
         intercept = move(np.asarray(intercept, dtype=numpy_dtype(like)), like)
     return problem.point(move(coef.astype(numpy_dtype(like)), like), intercept)
 

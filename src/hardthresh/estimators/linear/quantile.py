@@ -34,6 +34,9 @@ and the search stops early."""
 _CURVED_PER_COEFFICIENT = 3.0
 """The smoothing is so wide that at the null model so many rows have curvature for each coefficient. With fewer the
 Hessian of the columns is nearly singular. Arbitrary."""
+_BEYOND = 1.001
+"""The factor by which it is wider than the distance of the last of these rows, and of those at the same distance where
+targets have few values: rows at the distance h itself have curvature or none as rounding decides. Arbitrary."""
 _NARROWER = 4.0
 """The factor between smoothings on a support. A cold start at a small one ends far above the minimum."""
 _EXACT = 1e-10
@@ -60,7 +63,7 @@ class Smoothing(Nuisance):
         width = max(_LEAST_SMOOTHING, sqrt(tau * (1 - tau)) * ((size + log(max(n, 2.0))) / n) ** 0.4)
         least = 0.0 if problem.intercept else 1.0  # targets far from zero have curvature there all the same
         h = max(width, least) * spread(problem)
-        return Quantile(tau, max(h, self._enough(problem, _CURVED_PER_COEFFICIENT * (size + 1))))
+        return Quantile(tau, max(h, _BEYOND * self._enough(problem, _CURVED_PER_COEFFICIENT * (size + 1))))
 
     def of_fold(self, pilot: Problem, solve: Solve) -> Loss:
         """Return the loss of the search: nothing is estimated."""
@@ -226,7 +229,6 @@ class SparseQuantileRegression(SparseRegressor):
     """
 
     _loss_type: ClassVar[type[Loss]] = Quantile
-    _takes_other_arrays: ClassVar[bool] = False
 
     quantile: float
     smoothing: Any
