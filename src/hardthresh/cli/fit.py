@@ -106,7 +106,7 @@ def fit(
     from .learning import check_scoring, finish, folds_of, learn
     from .reading import read
     from .settings import settings_of
-    from .task import can_be_validated, check_offset, ordered, task_of
+    from .task import check_offset, ordered, task_of
 
     request = Request(
         target=target[0] if target else None,
@@ -134,7 +134,7 @@ def fit(
     chosen = k_of(k, table.X.shape[1] - len(always))
     ridge = alpha_of(alpha)
     scoring = check_scoring(scoring)
-    validated = (not isinstance(chosen, int) or cv is not None) and can_be_validated(task, chosen, cv)
+    validated = not isinstance(chosen, int) or cv is not None
     if not quiet:
         options = ("rule",) if validated else ("scoring", "rule", "averaging")
         for remark in remarks_on_k(k, chosen, [name for name in options if _given(ctx, name)]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -56,24 +56,6 @@ def models() -> dict[tuple[str, bool], type[SparseLinearModel]]:
     names = {entry.cls: name for name, entry in registered("loss").items()}
     sparse = [entry.cls for entry in registered("estimator").values() if issubclass(entry.cls, SparseLinearModel)]
     return {(names[model._loss_type], issubclass(model, SparseLinearModelCV)): model for model in sparse}
-
-
-def can_be_validated(task: Task, k: Any, cv: int | None) -> bool:
-    """Return whether the model of a task chooses k by cross-validation; if not, it may still by a criterion.
-
-    Raises
-    ------
-    InvalidInputError
-        If it does not, and folds or several numbers were asked for.
-    """
-    if (task.loss, True) in models():
-        return True
-    if cv is not None or isinstance(k, list):
-        raise InvalidInputError(
-            f"the model of the {task.loss} loss has no cross-validation; give --k one number, or auto, which takes the "
-            "number of the best extended BIC"
-        )
-    return False
 
 
 def takes_many_classes(loss: str) -> bool:
