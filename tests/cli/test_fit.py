@@ -387,7 +387,7 @@ def test_features_of_no_use_need_no_cross_validation_to_be_left_out(fitted):
             [*REGRESSION, "--k", "2", "--alpha", "0.1,1"],
             "several ridges, which only cross-validation compares: add --cv 5",
         ),
-        ([*REGRESSION, "--cv", "61"], "there are 60 rows, too few for 61 folds"),
+        ([*REGRESSION, "--cv", "61"], "the table has 60 rows, too few for 61 folds"),
         ([*CLASSES, "--cv", "50"], "too few for 50 folds; use fewer with --cv"),
         ([*REGRESSION, "--always-include", "f"], "has no column 'f'; "),
         ([*REGRESSION, "--out", "model.pkl"], "the name of model.pkl must end in .json"),

@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, StratifiedShuffleSplit, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -241,13 +241,30 @@ def test_the_cross_validated_model_finds_the_columns_that_matter():
         SparseCoxRegressionCV(averaging="stacking").fit(X, y)
 
 
-def test_folds_have_the_same_share_of_events():
+@pytest.mark.parametrize(
+    "cv", [4, StratifiedKFold(4, shuffle=True, random_state=0), StratifiedShuffleSplit(4, random_state=0)]
+)
+def test_folds_have_the_same_share_of_events(cv):
     X, y = drawn()
     order = np.argsort(y[:, 1], kind="stable")
-    chooser = SparseCoxRegressionCV(n_nonzero_coefs=[1], cv=4)
+    chooser = SparseCoxRegressionCV(n_nonzero_coefs=[1], cv=cv)
     splits = chooser._splits_of(Table(X[order], y[order]), np.arange(150), 150, {})
     shares = [y[order][test, 1].mean() for _, test in splits]
     assert max(shares) - min(shares) < 0.03
+
+
+def test_a_splitter_of_the_user_gets_times_and_events():
+    class ByTime:
+        """Holds out every other row in the order of the times."""
+
+        def split(self, X, y, groups=None):
+            order = np.argsort(y[:, 0], kind="stable")
+            yield order[::2], order[1::2]
+
+    X, y = drawn()
+    chooser = SparseCoxRegressionCV(n_nonzero_coefs=[1], cv=ByTime())
+    [(_, test)] = chooser._splits_of(Table(X, y), np.arange(150), 150, {})
+    np.testing.assert_array_equal(test, np.argsort(y[:, 0], kind="stable")[1::2])
 
 
 @pytest.mark.parametrize("cv", [0, 1])

@@ -22,23 +22,23 @@ from .terminal import Terminal
 
 
 def folds_of(task: Task, cv: int, seed: int) -> Any:
-    """Return a splitter that shuffles the rows, which are often ordered in files, and stratifies classes.
+    """Return a splitter that shuffles the rows, which are often ordered in files, and stratifies classes and events.
 
     Raises
     ------
     InvalidInputError
-        If there are fewer rows, or fewer rows of a class, than folds.
+        If there are fewer rows, rows of a class, or events, than folds.
     """
     from sklearn.model_selection import KFold, StratifiedKFold
 
-    if task.y.ndim == 2 and not task.outputs:
-        return cv  # which the model stratifies by event
-    groups = task.counts or {"": len(task.y)}
+    timed = task.y.ndim == 2 and not task.outputs
+    groups = task.counts or {"": int(task.y[:, 1].sum()) if timed else len(task.y)}
     label, fewest = min(groups.items(), key=lambda item: item[1])
     if fewest < cv:
-        which = f"the class {label!r} has {plural(fewest, 'row')}" if task.counts else f"there are {fewest} rows"
+        rows = plural(fewest, "event" if timed else "row")
+        which = f"the class {label!r} has {rows}" if task.counts else f"the table has {rows}"
         raise InvalidInputError(f"{which}, too few for {cv} folds; use fewer with --cv; one number with --k needs none")
-    return (StratifiedKFold if task.counts else KFold)(cv, shuffle=True, random_state=seed)
+    return (StratifiedKFold if task.counts or timed else KFold)(cv, shuffle=True, random_state=seed)
 
 
 def check_scoring(scoring: str | None) -> str | None:

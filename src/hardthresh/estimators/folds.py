@@ -206,9 +206,14 @@ def _rows_of(params: Metadata, rows: np.ndarray, n_samples: int) -> Metadata:
 
 def _matrix_for(splitter: Any, table: Table) -> Any:
     """Return X for a splitter; those of scikit-learn only count its rows, which are not copied for that."""
-    if type(splitter).__module__.startswith("sklearn."):
+    if is_of_sklearn(splitter):
         return np.broadcast_to(0.0, (table.n_rows, 1))
     return table.as_given()
+
+
+def is_of_sklearn(splitter: Any) -> bool:
+    """Return whether a splitter is one of scikit-learn's."""
+    return type(splitter).__module__.startswith("sklearn.")
 
 
 def _needs_groups(cv: Any) -> bool:

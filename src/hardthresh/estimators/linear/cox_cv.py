@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
 
 from hardthresh.arrays import double
 from hardthresh.certificates import ModelCertificate
-from hardthresh.core.errors import InvalidInputError
 
-from ..base import is_integer
 from ..callbacks import fit_method
 from ..documentation import public_estimator
-from ..folds import Metadata, Split, Splits
+from ..folds import Metadata, Split, Splits, is_of_sklearn, splits_of
 from ..parameters import own_parameters
 from ..table import Table
 from .cox import SparseCoxRegression
@@ -34,8 +32,8 @@ class SparseCoxRegressionCV(SparseLinearModelCV, SparseCoxRegression):
     The score of a fold is the cross-validated partial likelihood: :math:`-(L(w) - L_{-k}(w)) / s_k`, for minus the log
     partial likelihood L of all rows, that of the training rows, :math:`L_{-k}`, the coefficients w fitted to these, and
     the total weight :math:`s_k` of the rows held out. The partial likelihood of held-out rows alone is noise where they
-    are few, because they are compared with one another only. With a number of folds in `cv`, each has the same share of
-    events.
+    are few, because they are compared with one another only. With a number of folds in `cv`, or a splitter of
+    scikit-learn that stratifies, each fold has the same share of events.
 
     Parameters
     ----------
@@ -131,11 +129,8 @@ class SparseCoxRegressionCV(SparseLinearModelCV, SparseCoxRegression):
         return np.array(gaps) / -float(weights[size:].sum())
 
     def _splits_of(self, given: Table, kept: np.ndarray, n_samples: int, params: Metadata) -> Splits:
-        """Return folds with the same share of events, if only their number is given."""
-        if not (self.cv is None or is_integer(self.cv)):
+        """Return the folds; splitters of scikit-learn that stratify, and a number of folds, do so by event."""
+        if hasattr(self.cv, "split") and not is_of_sklearn(self.cv):
             return super()._splits_of(given, kept, n_samples, params)
-        events = np.asarray(given.y)[:, 1]
-        try:
-            return list(StratifiedKFold(5 if self.cv is None else self.cv).split(np.zeros((events.size, 1)), events))
-        except ValueError as error:
-            raise InvalidInputError(f"cv={self.cv}: {error}") from error
+        events = replace(given, y=np.asarray(given.y)[:, 1])
+        return splits_of(self.cv, events, kept, n_samples, params, classifier=True)
