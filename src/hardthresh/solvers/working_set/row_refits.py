@@ -48,21 +48,15 @@ def refit_rows(objective: RowObjective, w: Array, tol: float, below: float = inf
     -----
     A direction along which nothing changes, as that of adding a number to all classes, is left out of each step: it
     gets a curvature of its own, which does not matter because the gradient has no part in it. Cost of a step: the
-    Hessian, :math:`n s^2 q^2 / 2` multiplications, and its inverse, :math:`(sq)^3`.
+    Hessian, :math:`n s^2 q^2 / 2` multiplications, and its inverse, :math:`(sq)^3`; for a quadratic, of which all
+    outputs have the same Hessian, :math:`n s^2` and :math:`s^3`.
     """
-    unit = np.eye(w.shape[1])
-    unchanged = unit - double(objective.centre(move(unit, w)))
     at = objective.evaluate(objective.centre(w))
     enough = max(tol, value_rounding(objective, at))
     for _ in range(_ROUNDS):
         gradient = double(at.gradient)
-        hessian = double(objective.hessian(at))
-        if unchanged.any():
-            mean = hessian.diagonal().reshape(gradient.shape).mean(axis=1)
-            hessian = hessian + np.kron(np.diag(mean), unchanged)
-        step = -np.asarray(solve_semidefinite(hessian, gradient.ravel())).reshape(gradient.shape)
+        step, rest = _newton_step(objective, at, gradient)
         predicted = -0.5 * float(np.sum(gradient * step))
-        rest = gradient.ravel() + hessian @ step.ravel()
         if np.linalg.norm(rest) > _LEFT_OUT * np.linalg.norm(gradient):
             after = _without_curvature(objective, at, enough)
             if after is None:
@@ -80,6 +74,21 @@ def refit_rows(objective: RowObjective, w: Array, tol: float, below: float = inf
             break
     centred = objective.centre(at.point)
     return at if bool(namespace(w).all(centred == at.point)) else objective.evaluate(centred)
+
+
+def _newton_step(objective: RowObjective, at: Evaluation, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the Newton step at a point with some gradient, and the part of the gradient that it leaves out."""
+    if objective.traits.quadratic:
+        gram = double(objective.column_products().hessian(at)) + np.diag(double(objective.row_ridge()))
+        step = -np.asarray(solve_semidefinite(gram, gradient))
+        return step, gradient + gram @ step
+    hessian, unit = double(objective.hessian(at)), np.eye(gradient.shape[1])
+    unchanged = unit - double(objective.centre(move(unit, at.point)))
+    if unchanged.any():
+        mean = hessian.diagonal().reshape(gradient.shape).mean(axis=1)
+        hessian = hessian + np.kron(np.diag(mean), unchanged)
+    step = -np.asarray(solve_semidefinite(hessian, gradient.ravel()))
+    return step.reshape(gradient.shape), gradient + (hessian @ step).reshape(gradient.shape)
 
 
 def _without_curvature(objective: RowObjective, at: Evaluation, enough: float) -> Evaluation | None:
