@@ -166,25 +166,54 @@ def test_groups_of_any_loss_are_chosen_whole():
     assert_array_equal(two, [2, 3, 8, 9, D])
 
 
-@pytest.mark.parametrize("kind", ["cox", "ordinal", "poisson"])
-def test_each_fit_is_minimal_within_bounds(kind):
-    """Where a coefficient is at a bound, f falls only beyond it."""
-    model, free = models()[kind]
+def bounded(model, free):
+    """The set with a coordinate free of bounds for each that is always allowed, and narrow ones for the others."""
     bounds = np.stack([np.full(model.shape[0], -np.inf), np.full(model.shape[0], np.inf)])
     bounds[0, :D], bounds[1, :D] = -0.1, 0.3
-    constraint = Sparsity(0, free=free, lower=bounds[0], upper=bounds[1])
+    return Sparsity(0, free=free, lower=bounds[0], upper=bounds[1]), bounds
+
+
+def slopes_within(model, point, bounds):
+    """The gradient, with 0 where a coefficient is at a bound and f falls only beyond it."""
+    gradient = model.evaluate(point).gradient
+    gradient[(point == bounds[0]) & (gradient > 0) | (point == bounds[1]) & (gradient < 0)] = 0.0
+    return gradient
+
+
+@pytest.mark.parametrize("kind", ["cox", "ordinal", "poisson"])
+def test_each_fit_is_minimal_within_bounds(kind):
+    """Where a coefficient is at a bound, f falls only beyond it; 5 and 6 are beyond the first checkpoint."""
+    model, free = models()[kind]
+    constraint, bounds = bounded(model, free)
     null = null_evaluation(model, constraint)
-    supports = model_supports(model, lambda k: replace(constraint, k=k), range(4), 0.1, 1e-8)
-    assert_array_equal([len(support) - len(free) for support in supports], range(4))
-    points, unconverged = refit_supports(model, null.point, free, supports, range(4), RIDGES, bounds)
+    supports = model_supports(model, lambda k: replace(constraint, k=k), range(7), 0.1, 1e-8)
+    assert_array_equal([len(support) - len(free) for support in supports], range(7))
+    points, unconverged = refit_supports(model, null.point, free, supports, range(7), RIDGES, bounds)
     assert unconverged == []
     assert (points == bounds[0]).any()
     assert (points == bounds[1]).any()
     for support, row in zip(supports, points, strict=True):
         for ridge, point in zip(RIDGES, row, strict=True):
-            gradient = with_ridge(model, free, ridge).evaluate(point).gradient
-            gradient[(point == bounds[0]) & (gradient > 0) | (point == bounds[1]) & (gradient < 0)] = 0.0
-            assert_allclose(gradient[support], 0.0, atol=2e-5)
+            slopes = slopes_within(with_ridge(model, free, ridge), point, bounds)
+            assert_allclose(slopes[support], 0.0, atol=2e-5)
+
+
+@pytest.mark.parametrize("kind", ["cox", "ordinal", "poisson"])
+def test_beyond_a_checkpoint_the_model_is_taken_within_the_bounds(kind, monkeypatch):
+    """At the minimiser of f within the bounds on what was chosen for 4, where some coefficients are at a bound."""
+    points = []
+    of = hardthresh.solvers.model_supports._quadratic_model
+    monkeypatch.setattr(
+        "hardthresh.solvers.model_supports._quadratic_model",
+        lambda f, null, at: points.append(at.point) or of(f, null, at),
+    )
+    model, free = models()[kind]
+    constraint, bounds = bounded(model, free)
+    supports = model_supports(model, lambda k: replace(constraint, k=k), [4, 6], 0.1, 1e-8)
+    _, point = points
+    assert ((bounds[0] <= point) & (point <= bounds[1])).all()
+    assert np.any((point == bounds[0]) | (point == bounds[1]))
+    assert_allclose(slopes_within(with_ridge(model, free, 0.1), point, bounds)[supports[0]], 0.0, atol=2e-5)
 
 
 @pytest.mark.parametrize("kind", ["cox", "multinomial"])
