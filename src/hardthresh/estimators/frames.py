@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 import narwhals.stable.v2 as nw
@@ -51,6 +51,19 @@ def ordered_labels(y: Any) -> list[Any] | None:
     return None
 
 
+def called(column: int, names: Sequence[Any] | None) -> str:
+    """Return how a message names a column: by its place if its name is not text, since only text names features.
+
+    Examples
+    --------
+    >>> called(1, ["age", "city"]), called(1, [2023, 2024]), called(1, None)
+    ("column 'city'", 'column 1 (counted from 0)', 'column 1 (counted from 0)')
+    """
+    if names is None or not isinstance(names[column], str):
+        return numbered("column", column)
+    return f"column {format_value(names[column])}"
+
+
 def categorical_columns(frame: Frame) -> tuple[int, ...]:
     """Return the columns whose type is categorical or an enumeration."""
     if _plain_numbers(frame):
@@ -79,16 +92,17 @@ def check_types(frame: Frame, *, numeric_labels: bool, categories: str, text: st
     """
     if _plain_numbers(frame):
         return
-    for name, dtype in frame.schema.items():
+    for j, dtype in enumerate(frame.schema.values()):
         if dtype.is_numeric() or dtype == nw.Boolean:
             continue
-        where, own = f"column {format_value(name)}", _native_type(frame, name)
+        column, where = frame[:, j], called(j, frame.columns)
+        own = _native_type(column)
         if dtype == nw.String:
-            example = next((value for value in frame[name].to_list() if isinstance(value, str)), None)
+            example = next((value for value in column.to_list() if isinstance(value, str)), None)
             such = "" if example is None else f", such as {format_value(example)}"
             raise InvalidInputError(f"{where} holds text{such}; {text}")
         if dtype in (nw.Categorical, nw.Enum):
-            labels = [label for label in frame[name].unique().to_list() if not is_missing(label)]
+            labels = [label for label in column.unique().to_list() if not is_missing(label)]
             if not (numeric_labels and all(isinstance(label, int | float | np.number) for label in labels)):
                 such = f" with labels such as {format_value(labels[0])}" if labels else ""
                 raise InvalidInputError(f"{where} is of type {own}{such}; {categories}")
@@ -108,7 +122,7 @@ def missing_values(X: Any) -> list[tuple[str, int]]:
     """Return the columns that have missing values, as messages call them, and how many each has."""
     frame = frame_of(X)
     if frame is not None:
-        counts = ((f"column {format_value(name)}", _missing_in(frame[name])) for name in frame.columns)
+        counts = ((called(j, frame.columns), _missing_in(frame[:, j])) for j in range(len(frame.columns)))
         return [(name, count) for name, count in counts if count]
     if issparse(X):
         coo = X.tocoo()
@@ -153,7 +167,7 @@ def _plain_numbers(frame: Frame) -> bool:
     return dtypes is not None and all(getattr(dtype, "kind", "O") in "fiub" for dtype in set(dtypes))
 
 
-def _native_type(frame: Frame, name: str) -> str:
+def _native_type(column: Any) -> str:
     """Return the type of a column as its own library calls it."""
-    column = frame[name].to_native()
-    return str(getattr(column, "dtype", getattr(column, "type", "")))
+    native = column.to_native()
+    return str(getattr(native, "dtype", getattr(native, "type", "")))

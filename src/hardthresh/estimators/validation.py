@@ -10,9 +10,9 @@ from sklearn.utils.validation import check_array, check_X_y, validate_data
 
 from hardthresh.constraints.labels import is_missing
 from hardthresh.core.checking import without_overflow_warnings
-from hardthresh.core.errors import InvalidInputError, format_value, numbered, plural
+from hardthresh.core.errors import InvalidInputError, format_value, numbered, plural, warn
 
-from .frames import check_types, counted, frame_of, missing_values
+from .frames import called, check_types, counted, frame_of, missing_values
 
 _ENCODE = "encode it as numbers, for example one column for each category, or leave it out"
 _CAST = "cast it to a category, or name it in categorical_features, or leave it out"
@@ -54,6 +54,8 @@ def validated(
         encodes = "categorical_features" in model.get_params(deep=False)
         advice = {"categories": _FROM_TYPE, "text": _CAST} if encodes else {"categories": _ENCODE, "text": _ENCODE}
         check_types(frame, numeric_labels=categories, **advice)
+        if options.get("reset", True):
+            _warn_of_levels(X)
         options["order"] = "C"
     try:
         if numbers is None:
@@ -78,6 +80,18 @@ def validated(
         raise InvalidInputError(f"{column}: {error}" + (f"; {_ENCODE}" if is_text else "")) from error
 
 
+def _warn_of_levels(X: Any) -> None:
+    """Warn of names that are tuples, as those of a MultiIndex of pandas are, since only text names features."""
+    frame = frame_of(X)
+    names = [] if frame is None else frame.columns
+    if names and isinstance(names[0], tuple):
+        warn(
+            f"the names of the columns of X have several levels, such as {format_value(names[0])}, so features are "
+            "numbered: x0, x1, ...; to name them, join the levels: "
+            "X.columns = [' '.join(map(str, name)) for name in X.columns]"
+        )
+
+
 def _impute(model: Any) -> str:
     """Return what to do about missing values."""
     return (
@@ -96,8 +110,8 @@ def _offending_column(X: Any, may_be_nan: bool) -> tuple[str | None, bool]:
     frame = frame_of(X)
     if frame is None and not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fOU"):
         return None, False
-    for j, name in enumerate(range(X.shape[1]) if frame is None else frame.columns):
-        column = X[:, j] if frame is None else frame[name].to_numpy()
+    for j in range(X.shape[1] if frame is None else len(frame.columns)):
+        column = X[:, j] if frame is None else frame[:, j].to_numpy()
         if column.dtype.kind not in "fOU":
             continue
         try:
@@ -105,7 +119,7 @@ def _offending_column(X: Any, may_be_nan: bool) -> tuple[str | None, bool]:
         except (ValueError, TypeError):
             is_text = is_bad = True
         if is_bad:
-            return (numbered("column", j) if frame is None else f"column {format_value(name)}"), is_text
+            return called(j, None if frame is None else frame.columns), is_text
     return None, False
 
 

@@ -13,7 +13,7 @@ from hardthresh.constraints.labels import is_missing
 from hardthresh.core.errors import InvalidInputError, format_value, numbered, plural
 from hardthresh.core.schema import stored
 
-from ..frames import SHOWN, categorical_columns, coded, frame_of
+from ..frames import SHOWN, called, categorical_columns, coded, frame_of
 from .columns import column_indices
 
 MOST_LEVELS = 1000
@@ -138,7 +138,7 @@ class Encoding:
             if unknown:
                 row = numbered("row", int(np.argmax(places == levels.index(unknown[0]))))
                 raise InvalidInputError(
-                    f"{_named(factor.column, names)} has the level {format_value(unknown[0])} in {row}, which was not "
+                    f"{called(factor.column, names)} has the level {format_value(unknown[0])} in {row}, which was not "
                     f"in the fit; known are {_listed(factor.levels)}"
                 )
 
@@ -181,8 +181,8 @@ def without(X: Any, columns: Collection[int]) -> Any:
     frame = frame_of(X)
     if frame is None:
         return np.delete(np.asarray(X), list(columns), axis=1)
-    kept = [name for j, name in enumerate(frame.columns) if j not in columns]
-    return frame.select(kept).to_native() if kept else np.zeros((len(frame), 0))
+    kept = [j for j in range(len(frame.columns)) if j not in columns]
+    return frame[:, kept].to_native() if kept else np.zeros((len(frame), 0))
 
 
 def read_codes(X: Any, columns: Collection[int]) -> dict[int, Codes]:
@@ -197,11 +197,11 @@ def read_codes(X: Any, columns: Collection[int]) -> dict[int, Codes]:
     names = None if frame is None else frame.columns
     found = {}
     for j in columns:
-        raw, places = _of_array(np.asarray(X)[:, j]) if frame is None else coded(frame[frame.columns[j]])
+        raw, places = _of_array(np.asarray(X)[:, j]) if frame is None else coded(frame[:, j])
         missing = [place for place, level in enumerate(raw) if is_missing(level)]
         if missing:
             raise InvalidInputError(
-                f"{_named(j, names)} has {plural(int(np.isin(places, missing).sum()), 'missing value')}, and is "
+                f"{called(j, names)} has {plural(int(np.isin(places, missing).sum()), 'missing value')}, and is "
                 "categorical; give them a level of their own, such as 'missing', or leave out these rows"
             )
         plain = [_plain(level) for level in raw]
@@ -246,7 +246,7 @@ def encoding_of(
         seen = np.flatnonzero(frequency)
         if seen.size > MOST_LEVELS:
             raise InvalidInputError(
-                f"{_named(column, names)} has {seen.size:,} levels, and at most {MOST_LEVELS:,} are encoded; join rare "
+                f"{called(column, names)} has {seen.size:,} levels, and at most {MOST_LEVELS:,} are encoded; join rare "
                 "levels, encode it as numbers, for example with sklearn.preprocessing.TargetEncoder, or leave it out"
             )
         reference = None if column in every_level or seen.size == 1 else int(np.argmax(frequency[seen]))
@@ -271,10 +271,6 @@ def _plain(level: Any) -> Level:
     if isinstance(level, float) and level.is_integer():
         return int(level)
     return level if isinstance(level, bool | int | float | str) else str(level)
-
-
-def _named(column: int, names: Sequence[Any] | None) -> str:
-    return numbered("column", column) if names is None else f"column {format_value(names[column])}"
 
 
 def _listed(levels: Sequence[Level]) -> str:

@@ -11,7 +11,7 @@ from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import check_is_fitted
 
 from hardthresh.arrays import to_numpy
-from hardthresh.core.errors import InvalidInputError, format_value, numbered
+from hardthresh.core.errors import InvalidInputError
 from hardthresh.losses import Loss
 from hardthresh.losses.log_link import LogLink
 
@@ -24,6 +24,7 @@ from ..base import (
     per_row,
     row_weights,
 )
+from ..frames import called
 from ..table import Table
 from ..validation import check_labels, validated
 from .columns import column_indices
@@ -142,7 +143,7 @@ class TabularModel(ThresholdingEstimator):
         """Check that the settings go together with categorical columns."""
         if self.positive or self.bounds is not None:
             names, setting = getattr(self, "feature_names_in_", None), "positive=True" if self.positive else "bounds"
-            column = numbered("column", factors[0]) if names is None else f"column {format_value(names[factors[0]])}"
+            column = called(factors[0], names)
             raise InvalidInputError(
                 f"{setting} does not go together with categorical columns such as {column}, whose coefficients compare "
                 "levels; encode them yourself, or leave one of them out"
