@@ -45,3 +45,11 @@ def test_entries_that_are_rounding_hide_no_direction():
     assert v is not None
     assert v[0] > 0.0
     assert recession.recession_direction(np.array([[1.0], [-1.0], [1e-9]]), np.array([1.0, -1.0, -1.0])) is None
+
+
+def test_the_rounding_of_the_program_hides_no_direction(monkeypatch):
+    """A row of which only an entry moves that would be 0 in an exact solution."""
+    X, signs = np.array([[1.0, 0.5], [-1.0, 0.3], [0.0, 1.0]]), np.array([1.0, -1.0, -1.0])
+    for moved, found in ((1e-13, True), (1e-9, False)):
+        monkeypatch.setattr(recession, "_best_direction", lambda *_, to=moved: np.array([1.0, to]))
+        assert (recession.recession_direction(X, signs) is not None) == found

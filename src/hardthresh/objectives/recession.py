@@ -13,6 +13,9 @@ _FAR = 100.0
 """Length, in units of the prediction, of the move along a direction: exp(-100) is nothing next to any other loss."""
 _TOLERANCE, _NOTHING = 1e-7, 1e-6
 """Tolerance of the constraints, as in the solver of linear programs, and the size of a move that counts as none."""
+_ROUNDING = 1e-11
+"""Share of the largest entry of a direction that others, which would be 0, may have by the rounding of the program.
+Arbitrary: it had 1e-13 for classes of which one is separated."""
 _ROWS = 1000
 """With how many rows the search begins, and how many it takes in at a time; not crucial."""
 
@@ -79,7 +82,8 @@ def recession_direction(X: np.ndarray, signs: np.ndarray) -> np.ndarray | None:
         rows = np.union1d(rows, missed[worst])
     farthest = float(np.max(np.abs(moved), initial=0.0))
     rounding = 8.0 * float(np.finfo(np.float64).eps * np.abs(x).sum())  # of entries that would be 0, as of two classes
-    if farthest <= _NOTHING or np.any(rises > _NOTHING * (np.abs(Z) @ np.abs(x / scale)) + rounding):
+    allowed = np.abs(Z) @ ((_NOTHING * np.abs(x) + _ROUNDING * np.max(np.abs(x))) / scale) + rounding
+    if farthest <= _NOTHING or np.any(rises > allowed):
         return None  # the program misses what is small next to the largest entry of a column
     v = np.zeros(X.shape[1])
     v[used] = _FAR / farthest * x / scale
