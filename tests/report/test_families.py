@@ -166,6 +166,34 @@ def test_the_accuracy_without_features_is_the_share_of_the_most_frequent_class()
         assert_allclose(scores["accuracy"].without, np.max(np.unique(y, return_counts=True)[1]) / len(y))
 
 
+def sentences_of_convergence(model, folder):
+    text = write_report(model, folder / "convergence.html").read_text(encoding="utf-8")
+    return re.sub(r"\s+", " ", re.search(r"Did the search finish\?</h2>(.*?)</p>", text, re.DOTALL)[1])
+
+
+@pytest.mark.parametrize(
+    ("cls", "y"),
+    [
+        (ht.SparseNegativeBinomialRegression, np.floor(np.exp(1 + U + RNG.standard_normal(120)))),
+        (ht.SparseHuberRegression, OUTPUT[:, 0] + RNG.standard_t(1.5, 120)),
+        (ht.SparseQuantileRegression, OUTPUT[:, 0]),
+    ],
+)
+def test_objectives_with_different_losses_are_not_compared(cls, y, folder):
+    model = cls(n_nonzero_coefs=2).fit(X, y)
+    said = sentences_of_convergence(model, folder)
+    first, last = model.history_["value"][[0, -1]]
+    assert abs(last - model.objective_) > 1e-3 * last
+    assert f"the objective of the last search went from {first:.3g} to {last:.3g}. " in said
+    assert f"model, {model.objective_:.3g}, does not compare with these" in said
+
+
+def test_an_objective_without_a_parameter_is_that_of_the_search(folder):
+    model = ht.SparseOrdinalRegression(n_nonzero_coefs=2).fit(X, LEVEL)
+    said = sentences_of_convergence(model, folder)
+    assert said.endswith(f"the objective went from {model.history_['value'][0]:.3g} to {model.objective_:.3g}.")
+
+
 def test_a_higher_concordance_is_better(folder):
     model = ht.SparseCoxRegressionCV(n_nonzero_coefs=range(6), cv=3, averaging="exponential", alphas=[0.01, 0.1])
     model.fit(X, TIME)

@@ -138,6 +138,7 @@ _SHARED = {
         per standard deviation.
     n_iter_, converged_, stop_reason_, objective_, history_ :
         Iterations; whether and why the solver stopped; the minimised objective; what happened along the way.
+        Where a parameter of the loss is estimated, `history_` is of the last search, with the parameter before that.
     best_n_nonzero_coefs_, best_n_nonzero_groups_ : int
         With "auto", the number that was chosen; 0 with a `NothingFoundWarning`.
     candidates_, criterion_path_ : array, shape (n_candidates,)

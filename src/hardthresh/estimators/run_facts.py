@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from hardthresh.core.errors import InvalidInputError
 
 from .choice_facts import Vector
+
+_SAME = 1e-6
+"""Up to what share two values of an objective differ by rounding alone, also in single precision."""
 
 
 def progress(run: Any) -> Mapping[str, Vector]:
@@ -19,6 +24,14 @@ def progress(run: Any) -> Mapping[str, Vector]:
             "attributes, once they are fitted"
         )
     return history
+
+
+def has_loss_of_run(estimator: Any) -> bool:
+    """Return whether the objective of a fitted estimator is that of its history.
+
+    It is not where a parameter of the loss was estimated after the run, or its smoothing removed.
+    """
+    return bool(np.isclose(progress(estimator)["value"][-1], estimator.objective_, rtol=_SAME, atol=0.0))
 
 
 def learning_curve(run: Any) -> Mapping[str, Vector]:

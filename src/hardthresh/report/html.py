@@ -25,7 +25,7 @@ from hardthresh.core.numbers import choices, mean_and_error, number, percent, si
 from hardthresh.estimators import words
 from hardthresh.estimators.facts import Facts, one_line, read
 from hardthresh.estimators.linear.summary import CAUTION
-from hardthresh.estimators.run_facts import progress
+from hardthresh.estimators.run_facts import has_loss_of_run, progress
 
 from .optional import import_optional
 from .plots import style
@@ -233,6 +233,7 @@ def render(
         chosen_by=words.chosen_by(facts),
         odds=exp(min(abs(facts.features[0].effect), 700.0)) if facts.features and facts.multiplies else None,
         history=progress(estimator),
+        same_loss=has_loss_of_run(estimator),
         target=None if target is None else one_line(str(target)),
         certificate=certificate,
         no_certificate=no_certificate.rstrip("."),
