@@ -199,30 +199,34 @@ class Computed(BaseObjective):
         return rows
 
     def _is_quadratic(self) -> bool:
-        """Return whether products with the Hessian do not depend on the point: see `traits`.
-
-        They are compared at zero, at two opposite points drawn at random, and at a point of NaN, which only what does
-        not use the point survives. Where the function branches on a comparison, NaN takes one of the branches, so that
-        the product at another point differs from it.
-        """
+        """Return whether products with the Hessian do not depend on the point: see `traits`."""
         if "quadratic" not in self._known:
-            self._known["quadratic"] = self.columns is not None and self._examples is None and self._source.exact
+            self._known["quadratic"] = self.columns is not None and self._examples is None
             self._known["quadratic"] = self._known["quadratic"] and self._has_constant_hessian()
         return bool(self._known["quadratic"])
 
     def _has_constant_hessian(self) -> bool:
-        rng, zeros = np.random.default_rng(0), self._zeros
+        """Return whether products with the Hessian are the same everywhere and not zero.
+
+        Where the source cannot tell, they are compared at zero, at two opposite points drawn at random, and at a point
+        of NaN, which only what does not use the point survives. Where the function branches on a comparison, NaN takes
+        one of the branches, so that the product at another point differs from it.
+        """
+        zeros, used = self._zeros, self._source.uses_point(copied(self._zeros))
+        if used:
+            return False
+        rng = np.random.default_rng(0)
         v, w = (self._like(rng.standard_normal(self.shape)) for _ in range(2))
+        points = [copied(zeros)] if used is False else [copied(zeros), zeros + namespace(zeros).nan, w, -10.0 * w]
         try:
             here, *others = (
-                self._shaped(self._source.products(point, v[None])[0], v, "product with the Hessian")
-                for point in (copied(zeros), zeros + namespace(zeros).nan, w, -10.0 * w)
+                self._shaped(self._source.product(point, v), v, "product with the Hessian") for point in points
             )
         except Exception:  # a function may refuse NaN, or be infinite at zero, in any way
             return False
         size = norm(here)
         limit = 64.0 * float(namespace(v).finfo(v.dtype).eps) * size
-        return self._source.exact and 0.0 < size < inf and all(norm(other - here) <= limit for other in others)
+        return 0.0 < size < inf and all(norm(other - here) <= limit for other in others)
 
     def _all(self) -> Array:
         return namespace(self._zeros).arange(self.shape[0], device=device(self._zeros))

@@ -17,8 +17,11 @@ from hardthresh.core.typing import Array
 class Source(Protocol):
     """A function with its gradient, of a point alone or (with one more argument) on a batch."""
 
-    exact: bool
-    """Whether products with the Hessian are exact, so that those of a quadratic are the same everywhere."""
+    def uses_point(self, w: Array) -> bool | None:
+        """Return whether products with the Hessian depend on the point; None where that has to be tried.
+
+        True where they are differences of gradients, whose errors do.
+        """
 
     def value(self, w: Array, *batch: Any) -> Any:
         """Return the function at a point."""
@@ -36,10 +39,11 @@ class Source(Protocol):
 class Given:
     """A function by callables of the user; without one for the curvature, it is that of differences of gradients."""
 
-    exact = False
-
     def __init__(self, fn: Callable[..., Any], gradient: Any, curvature: Callable[..., Any] | None) -> None:
         self._fn, self._gradient, self._curvature = fn, gradient, curvature
+
+    def uses_point(self, w: Array) -> bool:
+        return True
 
     def value(self, w: Array, *batch: Any) -> Any:
         return self._fn(w, *batch) if self._gradient else pair(self._fn(w, *batch))[0]
@@ -62,12 +66,15 @@ class Torch:
     """A function of a tensor, differentiated by autograd: twice, or once and then by differences of gradients."""
 
     def __init__(self, fn: Callable[..., Any], like: Array, twice: bool) -> None:
-        self._fn, self._twice, self.exact = fn, twice, twice
+        self._fn, self._twice = fn, twice
         self._like = like if isinstance(like, self._torch.Tensor) else self._torch.from_numpy(like)
 
     @property
     def _torch(self) -> Any:
         return imported("torch")  # and not kept, so that a function of torch can be stored
+
+    def uses_point(self, w: Array) -> bool | None:
+        return None if self._twice else True
 
     def value(self, w: Array, *batch: Any) -> Any:
         with self._torch.no_grad():
@@ -140,13 +147,38 @@ class Jax:
     """
 
     CHUNK = 16
+    FEW = 64
 
     def __init__(self, jax: Any, fn: Callable[..., Any], twice: bool, compiled: bool) -> None:
-        self._jax, self._fn, self._twice, self._compiled, self.exact = jax, fn, twice, compiled, twice
+        self._jax, self._fn, self._twice, self._compiled = jax, fn, twice, compiled
         self._both, self._products = jax.value_and_grad(self._scalar), self._products_at
         self._known: tuple[Array, Any] | None = None
         if compiled:
             self._both, self._products = jax.jit(self._both), jax.jit(self._products)
+
+    def uses_point(self, w: Array) -> bool | None:
+        """Return whether the program of the products reads the point, which takes no compilation to tell."""
+        if not (self._twice and self._compiled) or self._is_bent(w):
+            return True
+
+        def product(w: Any, direction: Any) -> Any:
+            return self._jax.jvp(self._jax.grad(self._scalar), (w,), (direction,))[1]
+
+        with self._precision(w):
+            try:
+                program = self._jax.make_jaxpr(product)(w, w).jaxpr
+            except self._jax.errors.ConcretizationTypeError:  # it branches on the values of the point
+                return True
+        read = reads(program, {program.invars[0]})
+        return None if read is None else any(read)
+
+    def _is_bent(self, w: Array) -> bool:
+        """Return whether gradients at three points of a line tell that the Hessian is not the same on it."""
+        step = 1.0 + np.arange(w.size, dtype=w.dtype).reshape(w.shape) % 7.0
+        slopes = [self.both(point)[1] for point in (w, w + step, w - 2.0 * step)]
+        rest = slopes[2] + 2.0 * slopes[1] - 3.0 * slopes[0]
+        size = sum(float(np.linalg.norm(slope)) for slope in slopes)
+        return not np.linalg.norm(rest) <= np.finfo(w.dtype).eps ** 0.5 * size
 
     def value(self, w: Array, *batch: Any) -> Any:
         """Return the function: with its gradient, which is asked for next, and which compiles nothing else."""
@@ -166,12 +198,12 @@ class Jax:
         return found[0], found[1].copy()
 
     def product(self, w: Array, direction: Array, *batch: Any) -> Any:
-        if not self._twice:
+        if not self._twice or self._compiled:
             return difference(self.both, w, direction, *batch)
         return np.array(self._called("_products", w, direction[None], *batch))[0]
 
     def products(self, w: Array, directions: Array, *batch: Any) -> Any:
-        if not self._twice:
+        if not self._twice or (self._compiled and len(directions) <= self.FEW):
             return one_by_one(self.product, w, directions, *batch)
         images, size = [], min(self.CHUNK, w.size)
         for start in range(0, len(directions), size):
@@ -192,7 +224,7 @@ class Jax:
                 try:
                     return getattr(self, name)(*args)
                 except self._jax.errors.ConcretizationTypeError:
-                    self._compiled = self.exact = False
+                    self._compiled = False
                     self._both, self._products = self._jax.value_and_grad(self._scalar), self._products_one_by_one
             arrays = 1 if name == "_both" else 2
             return getattr(self, name)(*map(self._jax.numpy.asarray, args[:arrays]), *args[arrays:])
@@ -215,6 +247,25 @@ class Jax:
         home = self._jax if hasattr(self._jax, "enable_x64") else import_module("jax.experimental")  # before JAX 0.8
         setting: AbstractContextManager[Any] = home.enable_x64(True)
         return setting
+
+
+def reads(program: Any, known: set[Any]) -> list[bool] | None:
+    """Return which outputs of a program of JAX depend on some of its inputs; None where loops or branches do."""
+    known = set(known)
+    for step in program.eqns:
+        among = [not hasattr(v, "val") and v in known for v in step.invars]  # what has a value is a constant
+        if not any(among):
+            continue
+        outputs: list[bool] | None = [True] * len(step.outvars)
+        if step.primitive.name in ("jit", "pjit"):
+            inner = step.params["jaxpr"].jaxpr
+            outputs = reads(inner, {v for v, is_known in zip(inner.invars, among, strict=True) if is_known})
+        elif step.primitive.name in ("scan", "while", "cond", "custom_jvp_call", "custom_vjp_call", "checkpoint"):
+            outputs = None
+        if outputs is None:
+            return None
+        known.update(v for v, is_known in zip(step.outvars, outputs, strict=True) if is_known)
+    return [not hasattr(v, "val") and v in known for v in program.outvars]
 
 
 SHRINKS = 8

@@ -6,6 +6,7 @@ from .conjugate import ConjugateIHT
 from .iht import IHT
 from .momentum import ConstantMomentum, ExactMomentum, Momentum, NesterovMomentum
 from .pursuit import HardThresholdingPursuit
+from .splicing import Splicing
 from .stochastic import (
     BatchProgress,
     BatchRule,
@@ -43,6 +44,7 @@ __all__ = [
     "ProbabilisticIHT",
     "Replay",
     "SetVote",
+    "Splicing",
     "StochasticIHT",
     "Vote",
     "WorkingSet",

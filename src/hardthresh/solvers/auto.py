@@ -18,6 +18,8 @@ from hardthresh.core.typing import Array
 from .conjugate import ConjugateIHT
 from .iht import IHT
 from .pursuit import HardThresholdingPursuit
+from .splicing import Splicing
+from .units import Units
 from .working_set import WorkingSet
 
 MOST_COLUMNS = 4096
@@ -43,8 +45,10 @@ def choose_solver(objective: Objective, constraint: Constraint, *, tol: float = 
     require_constraint(constraint)
     if not isinstance(objective, SmoothObjective):
         return IHT()
-    solver: WorkingSet | ConjugateIHT | HardThresholdingPursuit
-    if _suits_working_set(objective, constraint):
+    solver: WorkingSet | ConjugateIHT | Splicing | HardThresholdingPursuit
+    if objective.traits.arbitrary and Units.of(constraint, tuple(objective.shape)) is not None:
+        solver = Splicing()
+    elif _suits_working_set(objective, constraint):
         solver = WorkingSet()
     elif objective.traits.partial and _is_curved(objective, constraint):
         solver = ConjugateIHT()

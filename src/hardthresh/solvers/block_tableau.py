@@ -220,7 +220,14 @@ class BlockChoice:
         return max(self.exchanges(), default=(0, 0, 0.0), key=lambda exchange: exchange[2])
 
     def exchanges(self) -> Iterator[tuple[int, int, float]]:
-        """Yield the place of each chosen block, the best block to take that place, and the decrease.
+        """Yield the place of each chosen block, the best block to take that place, and the decrease."""
+        for place, gains in self.exchange_gains():
+            added = int(np.argmax(gains))
+            if gains[added] > -np.inf:
+                yield place, added, float(gains[added])
+
+    def exchange_gains(self) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield the place of each chosen block, and by how much the quadratic falls when each block takes that place.
 
         Of blocks that overlap the one that leaves, only the rest is counted: then the decrease is a lower bound.
         """
@@ -240,10 +247,7 @@ class BlockChoice:
                 more = images.transpose(0, 2, 1) @ back
                 after.append((table, there, pull + images.transpose(0, 2, 1) @ lost[:, p:], left + more))
             self._model.work += OVERHEAD + own.size * (own.size * rows.shape[1] + self._model.squares)
-            gains = self._gains(after) - 0.5 * float(np.sum(rows[:, p:] * lost[:, p:]))
-            added = int(np.argmax(gains))
-            if gains[added] > -np.inf:
-                yield place, added, float(gains[added])
+            yield place, self._gains(after) - 0.5 * float(np.sum(rows[:, p:] * lost[:, p:]))
 
     def _others(self) -> Iterator[tuple[Table, np.ndarray, np.ndarray, np.ndarray]]:
         """Yield the tables, where they have columns that are not chosen, their slopes, and what is left of H there."""

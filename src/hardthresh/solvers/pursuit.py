@@ -20,7 +20,6 @@ from hardthresh.steps.line_search import Candidate, exact_step, majorised_step, 
 
 from .block_search import search_blocks
 from .exchange import rank_exchanges, swap_units, try_exchanges
-from .splicing import splice
 from .start import starting_point
 from .steepest import is_steep, search_feasible, verdict
 from .subspace import FULL_SOLVE, refine
@@ -181,10 +180,6 @@ class HardThresholdingPursuit(Solver):
                 yield replace(refine(objective, constraint, blocks, cg_iterations=0, rounds=3), step=step)
             for swapped in swap_units(objective, constraint, state.at, state.support, self.exchanges):
                 yield replace(swapped, step=step)
-        if self.exchanges > 0 and objective.traits.arbitrary:
-            spliced = splice(objective, constraint, state.at, self._negligible(objective, state))
-            if spliced is not None:
-                yield replace(spliced, step=step)
 
     def _longer_steps(
         self, constraint: Constraint, state: PursuitState, step: float

@@ -1,205 +1,262 @@
-"""Exchanges of several units at once by gradients and values of f, where no quadratic model is to be relied on."""
+"""Splicing: exchanges of several units at once by gradients and values of f, for functions of any kind."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from math import prod
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
 
-from hardthresh.arrays import move, namespace, to_numpy
-from hardthresh.core.constraint import Constraint, CoordinateBudget, Projection
-from hardthresh.core.errors import NotFiniteError
-from hardthresh.core.objective import Evaluation, LinearObjective, Objective
+from hardthresh.arrays import move, namespace
+from hardthresh.core.checking import checked_number
+from hardthresh.core.constraint import Constraint
+from hardthresh.core.errors import CapabilityError, NotFiniteError
+from hardthresh.core.objective import Evaluation, Objective, value_rounding
+from hardthresh.core.registry import register
+from hardthresh.core.solver import Solver
+from hardthresh.core.state import State
+from hardthresh.core.stopping import Settled, StopRule
 from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
-from hardthresh.steps.line_search import Candidate
 
+from .pursuit import PursuitState
 from .quasi_newton import descend_by_gradients
-from .subspace import refine
+from .start import starting_point
+from .steepest import verdict
+from .unit_model import UnitModel, flat
+from .units import Units
 
-_NEWTON_STEPS = 4
-"""Number of Newton steps before those of quasi-Newton: a smooth convex f needs no more from a nearby support."""
-_ENTERING = 5
-"""How many units are tried in the place of a single one. Arbitrary."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Units:
-    """The units of a set: single coordinates or blocks of them.
-
-    Attributes
-    ----------
-    owner : array of int, shape (size,)
-        The unit of each coordinate of a flat point, -1 for those that are always allowed.
-    signs : array of int, shape (size,)
-        The only sign that each coordinate may have; 0 where it may have both.
-    count, budget : int
-        How many units there are, and may be chosen.
-    """
-
-    owner: np.ndarray
-    signs: np.ndarray
-    count: int
-    budget: int
-
-    @classmethod
-    def of(cls, constraint: Constraint, shape: tuple[int, ...]) -> _Units | None:
-        """Return the units of a set; None for sets without any, or where they overlap."""
-        structure, size = constraint.structure(shape), prod(shape)
-        owner, signs = np.full(size, -1), np.zeros(size, dtype=int)
-        if isinstance(structure, CoordinateBudget):
-            counted = np.setdiff1d(np.arange(size), np.asarray(structure.free, dtype=int))
-            owner[counted] = np.arange(counted.size)
-            signs = signs if structure.signs is None else to_numpy(structure.signs)
-            return cls(owner, signs, counted.size, structure.budget)
-        blocks = None if structure is None else structure.blocks()
-        if structure is None or blocks is None or np.unique(blocks.columns).size < blocks.columns.size:
-            return None
-        owner[blocks.columns] = blocks.owner
-        return cls(owner, signs, blocks.count, structure.budget)
-
-    def chosen(self, point: np.ndarray) -> np.ndarray:
-        """Return the units that are not zero at a flat point."""
-        used = np.unique(self.owner[point != 0])
-        return used[used >= 0]
-
-    def scores(self, slope: np.ndarray, curvature: np.ndarray | float) -> np.ndarray:
-        """Return for each unit the sum of squared gradients, divided by a curvature, that its signs allow."""
-        score = np.where((self.signs == 0) | (slope * self.signs < 0), slope * slope / curvature, 0.0)
-        inside = self.owner >= 0
-        return np.bincount(self.owner[inside], weights=score[inside], minlength=self.count)
-
-    def support(self, constraint: Constraint, units: np.ndarray, like: Array) -> Support:
-        """Return the support of some units."""
-        there = np.isin(self.owner, units) | (self.owner < 0)
-        values = np.where(there, np.where(self.signs < 0, -1.0, 1.0), 0.0)
-        xp = namespace(like)
-        return constraint.project(xp.astype(xp.reshape(move(values, like), like.shape), like.dtype)).support
+_CANDIDATES = 64
+"""How many units may take the place of a chosen one in the quadratic model."""
+_REFITTED = 3
+"""How many of the sets that the model proposes are refitted: those where f is lowest at the minimisers of the model."""
+_ENTERING = 3
+"""How many units with the largest gradients are looked at in the place of a single one."""
+_ROUGHLY = 1e-2
+"""Share of the rise of f without a unit up to which the others are refitted before another takes its place."""
+_NEARLY, _MINIMAL = 0.1, 1e-3
+"""Shares of a negligible decrease of f up to which a refit is the minimum: while the search goes on, and in the end."""
 
 
-def splice(
-    objective: Objective, constraint: Constraint, at: Evaluation, negligible: float, singles: int = 3
-) -> Candidate | None:
-    r"""Return a lower point where several units have been exchanged for others; None if none is found.
+class _Trial(NamedTuple):
+    """Units to try, and where their refit starts."""
 
-    The m units that raise f least when they are set to zero leave, and the m others with the largest scores
-    :math:`\sum_j g_j^2`, or :math:`\sum_j g_j^2 / H_{jj}`, enter; where fewer are chosen than may be, some enter and
-    none leaves. Every support is refitted by Newton steps, and then by the method of quasi-Newton, until m = k/2, k/4,
-    ..., 1 leads to a lower value. Last, each of a few units is exchanged for the five with the best scores without it.
+    units: np.ndarray
+    start: Array
+
+
+@register("solver", "splicing", lambda: [Splicing()])
+@dataclass(frozen=True, slots=True)
+class Splicing(Solver):
+    r"""Exchanges of several units at once, refitted by gradients alone: the default for functions of any kind.
+
+    A unit is a coordinate, a group or a row, whatever the set chooses. One iteration tries other sets of units, and
+    goes to the first whose minimiser is lower; if there is none, the run has settled. For m = k/2, k/4, ..., 1:
+
+    1. The m units that raise f least when they are set to zero leave, and the m others with the largest gradients
+       :math:`\|g_G\|` enter. Where fewer than k are chosen, others enter and none leaves, for m = what is free, half of
+       it, ..., 1.
+    2. On the quadratic model of f over the chosen units and the 64 others with the largest gradients, a local search
+       and the best exchange of each chosen unit propose other sets; those where f is lowest are refitted.
+    3. Where the Hessian on the chosen units is not positive definite, as for functions with kinks or that are not
+       convex, each unit is left out in turn, and those that gain most without it are tried in its place.
+
+    Refits are made by the method of quasi-Newton, which needs no curvature and passes kinks; hopeless ones are given up
+    early.
 
     Parameters
     ----------
-    objective, constraint, at :
-        f, a set whose structure is of coordinates or blocks, and f at a minimiser on its support.
-    negligible : float
-        The decrease of f that counts as none.
-    singles : int
-        How many units are exchanged one by one, those that cost least. Arbitrary.
+    tol : float
+        Decrease of f, > 0, that counts as progress, relative to the larger of :math:`|f|` and the decrease of f since
+        the null model.
+
+    Raises
+    ------
+    CapabilityError
+        By `check`, for a set without units, or of units that overlap: then `HardThresholdingPursuit` is the solver.
 
     Notes
     -----
-    Cost: a value for each chosen unit, up to 2 log2(k) refits, and six for each single one. Heuristic; monotone.
+    Cost of an iteration: a value for each chosen unit, about log2(k) refits of some 10 to 30 gradients each, and a
+    product with the Hessian for each coordinate of k + 64 units. No Hessian of all coordinates is needed. Guarantee:
+    monotone; global optimality is not claimed (heuristic). Where the gradient stays steep and nothing lowers f, as at a
+    kink, the run ends as ``STALLED``.
 
     References
     ----------
     Zhu, Wen, Zhu, Zhang and Wang (2020), A polynomial algorithm for best-subset selection problem, *PNAS* 117,
-    33117-33123, where supports are spliced in this way.
+    33117-33123, where supports are spliced as in step 1. The rest is ours.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh.constraints import Sparsity
+    >>> from hardthresh.objectives import Function
+    >>> from hardthresh.solvers import Splicing, minimize
+    >>> t = np.array([3.0, 0.1, -2.0, 0.2])
+    >>> f = Function(lambda w: np.sum(np.cosh(w - t)), 4, lambda w: np.sinh(w - t))
+    >>> minimize(f, Sparsity(2), Splicing()).w.round(6)
+    array([ 3.,  0., -2.,  0.])
     """
-    units = _Units.of(constraint, tuple(at.point.shape))
-    if units is None or units.budget == 0:
-        return None
-    tried: set[tuple[int, ...]] = {tuple(units.chosen(to_numpy(at.point).ravel()).tolist())}
-    for chosen in _exchanged(objective, constraint, at, units, singles):
-        key = tuple(sorted(chosen.tolist()))
-        if key in tried:
-            continue
-        tried.add(key)
-        support, below = units.support(constraint, chosen, at.point), at.value - negligible
-        fitted = fit_on_support(objective, constraint, at.point, support, negligible, below)
-        if fitted is not None and fitted.value < below:
-            return fitted
-    return None
+
+    tol: float = 1e-8
+
+    state_type: ClassVar[type[State]] = PursuitState
+
+    def __post_init__(self) -> None:
+        checked_number("tol", self.tol, above=0.0)
+
+    def stopping(self, tol: float) -> StopRule:
+        return Settled()
+
+    def check(self, objective: Objective, constraint: Constraint) -> None:
+        Solver.check(self, objective, constraint)
+        if Units.of(constraint, tuple(objective.shape)) is None:
+            raise CapabilityError(
+                f"Splicing exchanges coordinates, rows or groups that do not overlap; {constraint} has none. Use "
+                "HardThresholdingPursuit"
+            )
+
+    def start(self, objective: Objective, constraint: Constraint, w0: Array | None, seed: int) -> PursuitState:
+        at, projection = starting_point(objective, constraint, objective.null_point() if w0 is None else w0)
+        if w0 is None and at.value < np.inf:  # what is always allowed is fitted
+            at = _refit(objective, constraint, at, projection.support, 0.0) or at
+        return PursuitState(at=at, support=projection.support, seed=seed)
+
+    def advance(self, objective: Objective, constraint: Constraint, state: State) -> PursuitState:
+        state = cast(PursuitState, state)
+        scale = max(abs(state.value), abs(state.trace.null_value - state.value))
+        negligible = max(self.tol * scale, value_rounding(objective, state.at))
+        if not state.minimal:
+            at = _refit(objective, constraint, state.at, state.support, _NEARLY * negligible) or state.at
+            return replace(state, at=at, iteration=state.iteration + 1, minimal=True)
+        units = cast(Units, Units.of(constraint, tuple(objective.shape)))
+        splices = _Splices(objective, constraint, units, state.at, negligible)
+        for at, support in splices.lower():
+            return replace(state, at=at, support=support, iteration=state.iteration + 1)
+        at = _refit(objective, constraint, state.at, state.support, _MINIMAL * negligible) or state.at
+        return verdict(
+            objective,
+            constraint,
+            replace(state, at=at, iteration=state.iteration + 1, step=0.0),
+            "the point is minimal on its support, and no exchange that was tried improves it",
+            self.tol,
+            negligible,
+        )
 
 
-def _exchanged(
-    objective: Objective, constraint: Constraint, at: Evaluation, units: _Units, singles: int
-) -> Iterator[np.ndarray]:
-    """Yield the units of the supports to try."""
-    point, slope = (to_numpy(x).astype(np.float64).ravel() for x in (at.point, at.gradient))
-    chosen = units.chosen(point)
-    leaving = chosen[np.argsort([_value_without(objective, at, units, g) for g in chosen], kind="stable")]
-    room = min(units.budget, units.count) - chosen.size
-    for curvature in _curvatures(objective, at):
-        scores = units.scores(slope, curvature)
-        scores[chosen] = -1.0
-        entering = np.argsort(-scores, kind="stable")[: np.count_nonzero(scores > 0)]
-        many = min(room if room else (units.budget + 1) // 2, entering.size)
-        while many:
-            gone = leaving[: max(0, many - room)]
-            yield np.concatenate([np.setdiff1d(chosen, gone), entering[:many]])
-            many //= 2
-    for g in leaving[:singles] if room == 0 else ():
-        rest = units.support(constraint, np.setdiff1d(chosen, [g]), at.point)
-        fitted = fit_on_support(objective, constraint, at.point, rest, 0.0)
-        if fitted is not None:
-            there = objective.evaluate(fitted.projection.point)
-            scores = units.scores(to_numpy(there.gradient).astype(np.float64).ravel(), 1.0)
-            scores[chosen] = -1.0
-            for entered in np.argsort(-scores, kind="stable")[:_ENTERING]:
-                yield np.append(np.setdiff1d(chosen, [g]), entered)
-
-
-def _curvatures(objective: Objective, at: Evaluation) -> Iterator[np.ndarray | float]:
-    """Yield what scores are divided by: nothing, and the positive entries of the diagonal of the Hessian."""
-    yield 1.0
-    if isinstance(objective, LinearObjective):
-        diagonal = to_numpy(objective.hessian_diag(at)).astype(np.float64)
-        if np.isfinite(diagonal).all():
-            yield np.where(diagonal > 0, diagonal, np.inf)
-
-
-def _value_without(objective: Objective, at: Evaluation, units: _Units, unit: int) -> float:
-    """Return f where a unit is set to zero; infinity if it is NaN there."""
-    xp = namespace(at.point)
-    kept = xp.reshape(move((units.owner != unit).astype(float), at.point), at.point.shape)
-    try:
-        return objective.value(at.point * xp.astype(kept, at.point.dtype))
-    except NotFiniteError:
-        return np.inf
-
-
-def fit_on_support(
-    objective: Objective, constraint: Constraint, point: Array, support: Support, tol: float, below: float = np.inf
-) -> Candidate | None:
-    """Return a minimiser on a support, by Newton steps as long as these are few, and else by gradients alone.
+class _Splices:
+    """The exchanges at one point.
 
     Parameters
     ----------
-    point : array
-        Where to start, restricted to the support.
-    tol : float
+    objective, constraint, units, at :
+        f, the set with its units, and f at a minimiser on its support.
+    negligible : float
         The decrease of f that counts as none.
-    below : float
-        A value that has to be expected for the search to go on.
-
-    Returns
-    -------
-    Candidate or None
-        None if f is infinite at the start.
     """
-    try:
-        start = Projection(constraint.project_onto(support.restrict(point), support, support).point, support)
-        if not objective.value(start.point) < np.inf:
+
+    def __init__(
+        self, objective: Objective, constraint: Constraint, units: Units, at: Evaluation, negligible: float
+    ) -> None:
+        self._objective, self._constraint, self._units = objective, constraint, units
+        self._at, self._negligible = at, negligible
+        self._chosen = units.chosen(flat(at.point))
+        self._room = units.budget - self._chosen.size
+        self._others = units.best_others(flat(at.gradient), self._chosen)
+
+    def lower(self) -> Iterator[tuple[Evaluation, Support]]:
+        """Yield the lower points that are found, with their supports."""
+        if self._others.size == 0:
+            return
+        tried = {tuple(self._chosen.tolist())}
+        for trial in self._trials():
+            key = tuple(np.sort(trial.units).tolist())
+            if key in tried:
+                continue
+            tried.add(key)
+            support, below = self._support(trial.units), self._at.value - self._negligible
+            found = self._refit(trial.start, support, below)
+            if found is not None and found.value < below:
+                yield found, support
+
+    def _trials(self) -> Iterator[_Trial]:
+        """Yield the sets of units to try, and where to start."""
+        leaving = self._chosen[np.argsort([self._value_without(g) for g in self._chosen], kind="stable")]
+        many = min(self._room if self._room else (self._units.budget + 1) // 2, self._others.size)
+        while many:
+            kept = leaving[max(0, many - self._room) :]
+            yield _Trial(np.concatenate([kept, self._others[:many]]), self._at.point)
+            many //= 2
+        if self._room:
+            return
+        for count in (max(1, _CANDIDATES * self._units.count // self._units.owner.size), _CANDIDATES):
+            model = UnitModel(self._objective, self._at, self._units, self._chosen, self._others[:count])
+            proposed = self._proposed(model) if model.semidefinite else []
+            yield from proposed
+            if not proposed or count >= min(_CANDIDATES, self._others.size):
+                break
+        if not model.definite:
+            for g in leaving:
+                yield from self._replacing(g)
+
+    def _proposed(self, model: UnitModel) -> list[_Trial]:
+        """Return the sets that the model proposes, where f is lowest at its minimisers."""
+        trials = []
+        for units, point in model.proposals(self._negligible):
+            start = self._constraint.project_onto(point, support := self._support(units), support).point
+            trials.append((self._value(start), _Trial(units, start)))
+        return [trial for value, trial in sorted(trials, key=lambda trial: trial[0])[:_REFITTED] if value < np.inf]
+
+    def _replacing(self, unit: int) -> Iterator[_Trial]:
+        """Yield the sets with another unit in the place of one, by what f gains along the gradient of the other."""
+        rest = np.setdiff1d(self._chosen, [unit])
+        rise = self._value_without(unit) - self._at.value
+        there = self._refit(self._at.point, self._support(rest), np.inf, _ROUGHLY * rise if rise < np.inf else 0.0)
+        if there is None:
+            return
+        slope = flat(there.gradient)
+        for entered in self._units.best_others(slope, self._chosen)[:_ENTERING]:
+            yield _Trial(np.append(rest, entered), there.point)
+
+    def _refit(self, start: Array, support: Support, below: float, tol: float = 0.0) -> Evaluation | None:
+        """Return the minimiser on a support, from the part of a point on it; None if f is infinite there."""
+        try:
+            point = self._constraint.project_onto(support.restrict(start), support, support).point
+            at = self._objective.evaluate(point)
+        except NotFiniteError:
             return None
-        found = refine(objective, constraint, start, cg_iterations=0, rounds=_NEWTON_STEPS, tol=0.1 * tol)
-        if found.abandoned:
-            return found
-        at = objective.evaluate(found.projection.point)
-        lower = descend_by_gradients(objective, constraint, at, support, tol, below)
-    except NotFiniteError:
-        return None
-    if lower is None:
-        return found
-    return Candidate(lower[1], np.nan, lower[0].value, lower[0].prediction)
+        if not at.value < np.inf:
+            return None
+        return _refit(self._objective, self._constraint, at, support, max(tol, _NEARLY * self._negligible), below) or at
+
+    def _support(self, units: np.ndarray) -> Support:
+        return self._units.support(self._constraint, units, self._at.point)
+
+    def _value_without(self, unit: int) -> float:
+        """Return f where a unit is set to zero."""
+        like, xp = self._at.point, namespace(self._at.point)
+        kept = xp.reshape(move((self._units.owner != unit).astype(float), like), tuple(like.shape))
+        return self._value(like * xp.astype(kept, like.dtype))
+
+    def _value(self, point: Array) -> float:
+        """Return f; infinity if it is NaN."""
+        try:
+            return self._objective.value(point)
+        except NotFiniteError:
+            return np.inf
+
+
+def _refit(
+    objective: Objective,
+    constraint: Constraint,
+    at: Evaluation,
+    support: Support,
+    tol: float,
+    below: float = np.inf,
+) -> Evaluation | None:
+    """Return the minimiser on a support, or None if nothing lower is found."""
+    found = descend_by_gradients(objective, constraint, at, support, max(tol, value_rounding(objective, at)), below)
+    return None if found is None else found[0]
+

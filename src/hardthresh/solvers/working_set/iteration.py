@@ -17,8 +17,7 @@ from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers.exchange import rank_exchanges
-from hardthresh.solvers.splicing import splice
-from hardthresh.solvers.steepest import is_steep, verdict
+from hardthresh.solvers.steepest import verdict
 from hardthresh.solvers.subspace import FULL_SOLVE
 
 from .model import REFIT_TOL, Gram, LocalModel, Moves, difference, screen, tolerances, union
@@ -67,11 +66,6 @@ _WIDE, _LEAST_WIDE = 4, 1000
 """No column joins at the fits without a part if the working set has more than 4k + 1,000. Without this limit a Gram
 matrix for 160 of 10,000 columns has 3,522 columns in the place of 2,562. On 240 linear models f is the same without it,
 and higher on 9 of them with 6k + 300, by up to 12 %."""
-_SPLICED = 3
-"""How many columns are exchanged one by one where f is any function and the quadratic model says nothing. Arbitrary."""
-_SLOW = 1e-3
-"""A decrease of f is slow if it is below this share of f, or of the whole decrease if that is larger. Without it the
-search for exemplars of clusters, by gradients alone, takes hundreds of steps along the null space of the Hessian."""
 _SEPARATED = 1e-5
 """There is no search by refits if f is nearer to its lower bound than this share of the distance of the null model: the
 chosen columns separate two classes, and each refit would take many steps towards infinity. Arbitrary."""
@@ -237,35 +231,12 @@ class Iteration:
             self.reach_budgets(group)  # step 3
         for group in past_it:
             self.improve(group)  # step 4
-        if self.objective.traits.arbitrary:
-            self.splice()
         for run in range(len(self.states)):
             if run not in self.better and run not in waiting and self.state_is_flat(run):
                 better = self.improve_by_bound(run)
                 if better is not None:
                     self.better[run] = better
         return self.evaluate_and_finish(waiting)
-
-    def splice(self) -> None:
-        """Look for lower points by exchanges without the quadratic model, where that leads nowhere, or slowly.
-
-        Single ones are left to the model, unless the search ends with fewer columns than it may have, or where f is
-        not convex on the chosen ones, or steep.
-        """
-        for run, (state, constraint) in enumerate(zip(self.states, self.constraints, strict=True)):
-            scale = max(abs(state.value), abs(state.trace.null_value - state.value))
-            slow = state.trace.previous_value - state.value <= _SLOW * scale
-            if run in self.better and not slow:
-                continue
-            full, steep = constraint.is_full(state.support), is_steep(constraint, state)
-            singles = 0 if full and not steep and is_convex_on(self.objective, state) else _SPLICED
-            negligible = tolerances(state, self.tol)[1]
-            spliced = splice(self.objective, constraint, state.at, negligible, singles)
-            if spliced is not None:
-                columns = union(state.working_set, to_numpy(spliced.projection.support.indices))
-                self.better[run] = Improvement(
-                    spliced.projection, spliced.prediction, self.gram, columns, 0.0, negligible
-                )
 
     def ends_flat(self, run: int, support: Support, prediction: Array | None, point: Array) -> bool:
         """Return whether a run has fewer columns than it may have at a point where most losses have no curvature."""
@@ -771,13 +742,3 @@ def _change_of_curvature(objective: LinearObjective, state: WorkingState) -> flo
     now = objective.columns(support).hessian_diag(state.at)
     before = float(xp.mean(gather(state.curvature, support)))
     return float(xp.mean(now)) / before if before > 0.0 else 1.0
-
-
-def is_convex_on(objective: LinearObjective, state: WorkingState) -> bool:
-    """Return whether the Hessian on the support of a state is positive definite, and not only by rounding."""
-    small = objective.columns(state.support.indices)
-    hessian = double(small.hessian(small.evaluate(gather(state.w, state.support.indices), state.at.prediction)))
-    if not np.isfinite(hessian).all():
-        return False
-    values = np.linalg.eigvalsh(hessian)
-    return bool(values.size == 0 or values[0] > 1e-8 * abs(values[-1]))
