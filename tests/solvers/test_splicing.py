@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 import hardthresh as ht
-from hardthresh.constraints import GroupSparsity, RowSparsity, Sparsity
-from hardthresh.objectives import Function
-from hardthresh.solvers import HardThresholdingPursuit
+from hardthresh.constraints import GroupSparsity, OverlappingGroupSparsity, RowSparsity, Sparsity
+from hardthresh.core.errors import CapabilityError
+from hardthresh.core.meter import Meter
+from hardthresh.objectives import Function, LinearModel
+from hardthresh.solvers import Splicing, WorkingSet, choose_solver
 from hardthresh.solvers.quasi_newton import descend_by_gradients
-from hardthresh.solvers.splicing import fit_on_support, splice
+from hardthresh.solvers.unit_model import UnitModel
+from hardthresh.solvers.units import Units
 
 RNG = np.random.default_rng(11)
 X = RNG.standard_normal((60, 10))
@@ -43,9 +46,9 @@ def test_kinks_do_not_stop_the_descent_by_gradients():
     w = np.zeros(10)
     w[columns] = 1.0
     at, support = start(f, Sparsity(4), w)
-    after, projection = descend_by_gradients(f, Sparsity(4), at, support, 1e-12)
-    assert after.value == pytest.approx(deviations_on(columns), rel=1e-6)
-    assert not projection.point[[1, 2, 5, 6, 8, 9]].any()
+    found = descend_by_gradients(f, Sparsity(4), at, support, 1e-12)
+    assert found.at.value == pytest.approx(deviations_on(columns), rel=1e-6)
+    assert not found.projection.point[[1, 2, 5, 6, 8, 9]].any()
 
 
 def test_the_descent_by_gradients_leaves_a_minimum_alone_and_keeps_to_bounds():
@@ -55,8 +58,8 @@ def test_the_descent_by_gradients_leaves_a_minimum_alone_and_keeps_to_bounds():
     below = Function(lambda w: (float(np.sum((w + 1.0) ** 2)), 2.0 * (w + 1.0)), 3, True)
     bounded = Sparsity(3, lower=0.0)
     at, support = start(below, bounded, np.full(3, 2.0))
-    after, _ = descend_by_gradients(below, bounded, at, support, 1e-12)
-    np.testing.assert_allclose(after.point, 0.0, atol=1e-12)
+    found = descend_by_gradients(below, bounded, at, support, 1e-12)
+    np.testing.assert_allclose(found.at.point, 0.0, atol=1e-12)
 
 
 def test_the_descent_by_gradients_stays_in_the_domain():
@@ -66,8 +69,8 @@ def test_the_descent_by_gradients_stays_in_the_domain():
 
     f = Function(both, 2, True)
     at, support = start(f, Sparsity(2), [30.0, 0.01])
-    after, _ = descend_by_gradients(f, Sparsity(2), at, support, 1e-14)
-    np.testing.assert_allclose(after.point, 1.0, rtol=1e-5)
+    found = descend_by_gradients(f, Sparsity(2), at, support, 1e-14)
+    np.testing.assert_allclose(found.at.point, 1.0, rtol=1e-5)
 
 
 def test_hopeless_descents_are_abandoned():
@@ -84,21 +87,46 @@ def test_hopeless_descents_are_abandoned():
     assert len(calls) - whole < whole
 
 
+def test_a_descent_without_end_is_interrupted_for_the_stopping_rule():
+    f = Function(lambda w: (-float(w.sum()), -np.ones(3)), 3, True)
+    at, support = start(f, Sparsity(3), np.ones(3))
+    assert descend_by_gradients(f, Sparsity(3), at, support, 1e-12).grown
+
+
+def test_the_inverse_hessian_of_a_quadratic_is_exact_after_as_many_steps_as_coordinates():
+    """In exact arithmetic the method of BFGS ends after m steps on a quadratic of m coordinates, and needs few more."""
+    scales, calls = np.array([1.0, 10.0, 100.0, 1000.0]), []
+
+    def both(w):
+        calls.append(1)
+        return 0.5 * float(scales @ (w - 1.0) ** 2), scales * (w - 1.0)
+
+    f = Function(both, 4, True)
+    at, support = start(f, Sparsity(4), np.full(4, 2.0))
+    found = descend_by_gradients(f, Sparsity(4), at, support, 1e-14)
+    np.testing.assert_allclose(found.at.point, 1.0, rtol=1e-6)
+    assert len(calls) < 40  # the steepest descent takes more than 1,000
+
+
+def next_state(f, constraint, w):
+    """Return the state of the solver after its refit of a start, and the one after that."""
+    states = ht.iterate(f, constraint, Splicing(), w0=np.asarray(w, dtype=float))
+    next(states)
+    return next(states), next(states)
+
+
 def test_a_splice_exchanges_several_coordinates_at_once():
-    f, constraint = Function(deviations, 10, True), Sparsity(3)
     w = np.zeros(10)
     w[[0, 2, 3]] = 0.1
-    at, _ = start(f, constraint, w)
-    better = splice(f, constraint, at, 1e-8)
-    assert better.value < at.value
-    assert len(set(better.projection.support.indices.tolist()) - {0, 2, 3}) == 2  # k/2 of 3, rounded up
+    refitted, better = next_state(Function(deviations, 10, True), Sparsity(3), w)
+    assert refitted.support.indices.tolist() == [0, 2, 3]
+    assert better.value < refitted.value
+    assert len(set(better.support.indices.tolist()) - {0, 2, 3}) == 2  # k/2 of 3, rounded up
 
 
 def test_a_splice_fills_a_support_that_is_not_full():
-    f, constraint = Function(deviations, 10, True), Sparsity(3)
-    at, _ = start(f, constraint, np.zeros(10))
-    better = splice(f, constraint, at, 1e-8)
-    assert better.projection.support.indices.shape[0] == 3
+    _, better = next_state(Function(deviations, 10, True), Sparsity(3), np.zeros(10))
+    assert better.support.indices.shape[0] == 3
 
 
 def test_the_default_finds_the_least_absolute_deviations_of_all_supports():
@@ -132,30 +160,104 @@ def test_rows_of_a_matrix_are_groups():
 
 
 def test_signs_and_free_coordinates_are_kept():
-    f = Function(lambda w: (float(np.sum((w - T) ** 2)), 2.0 * (w - T)), 5, True)
-    constraint = Sparsity(2, free=(0,), lower=0.0)
-    at, _ = start(f, constraint, [0.5, 0.1, 0.1, 0, 0])
-    better = splice(f, constraint, at, 1e-8)
-    w = better.projection.point
-    assert w[0] == pytest.approx(T[0])
-    assert (w >= 0).all()
-    assert np.count_nonzero(w[1:]) == 2
+    f = Function(lambda w: (float(np.sum(np.cosh(w - T))), np.sinh(w - T)), 5, True)
+    result = ht.minimize(f, Sparsity(2, free=(0,), lower=0.0), w0=np.array([0.5, 0.1, 0.1, 0, 0]))
+    assert result.support.indices.tolist() == [0, 1, 4]  # and not 3, whose minimum is negative
+    np.testing.assert_allclose(result.w, [1.0, 0.2, 0.0, 0.0, 2.0], atol=1e-5)
 
 
 T = np.array([1.0, 0.2, 0.1, -5.0, 2.0])
 
 
-def test_a_start_outside_of_the_domain_has_no_fit():
-    f = Function(lambda w: (np.inf, w + np.nan), 3, True)
-    support = Sparsity(2).project(np.ones(3)).support
-    assert fit_on_support(f, Sparsity(2), np.ones(3), support, 1e-8) is None
+def test_sets_whose_units_overlap_are_refused_with_advice():
+    f = Function(deviations, 10, True)
+    chain = OverlappingGroupSparsity([[i, i + 1] for i in range(9)], 2)
+    with pytest.raises(CapabilityError, match="HardThresholdingPursuit"):
+        ht.minimize(f, chain, Splicing())
 
 
-def test_pursuit_splices_arbitrary_functions_only_with_exchanges():
-    f, w0 = Function(saddle, 8, True), np.array([0.9, 0.9, 0.9, 0.9, 0, 0, 0, 0.0])
-    constraint = GroupSparsity(np.arange(8) // 2, 2)
-    without = ht.minimize(f, constraint, HardThresholdingPursuit(), w0)
-    assert ht.minimize(f, constraint, HardThresholdingPursuit(exchanges=10), w0).value <= without.value
+def test_it_is_the_default_of_functions_whose_curvature_may_mislead():
+    quadratic = Function(lambda w: (float(np.sum((w - T) ** 2)), 2.0 * (w - T)), 5, True)
+    assert isinstance(choose_solver(quadratic, Sparsity(2)), WorkingSet)
+    concave = Function(lambda w: (-float(np.sum((w - T) ** 2)), -2.0 * (w - T)), 5, True)
+    assert isinstance(choose_solver(concave, Sparsity(2)), Splicing)
+    assert isinstance(choose_solver(Function(deviations, 10, True), Sparsity(2)), Splicing)
+    assert isinstance(choose_solver(Function(deviations, 10, True), GroupSparsity(np.arange(10) // 2, 2)), Splicing)
+
+
+def test_a_few_gradients_are_enough_for_a_model_of_many_columns():
+    """The Hessian of all 500 coordinates alone would take 500 gradients."""
+    rng = np.random.default_rng(3)
+    A = rng.standard_normal((120, 500))
+    labels = (A[:, 7] - A[:, 300] + 0.3 * rng.standard_normal(120) > 0) * 2.0 - 1.0
+    calls = []
+
+    def logistic(w):
+        calls.append(1)
+        u = labels * (A @ w)
+        return float(np.mean(np.logaddexp(0.0, -u))) + 0.05 * float(w @ w), 0.1 * w - A.T @ (
+            labels / (1.0 + np.exp(u))
+        ) / 120.0
+
+    assert ht.minimize(Function(logistic, 500, True), Sparsity(2)).support.indices.tolist() == [7, 300]
+    assert len(calls) < 250
+
+
+def model_at(f, constraint, w, others):
+    at, _ = start(f, constraint, w)
+    units = Units.of(constraint, (w.size,))
+    return UnitModel(f, at, units, units.chosen(at.point), np.asarray(others)), at
+
+
+def test_the_model_proposes_the_exchange_that_is_right_for_a_quadratic():
+    model = LinearModel(X, X[:, 1] + 2.0 * X[:, 4])
+    w = np.zeros(10)
+    w[[1, 6]] = np.linalg.lstsq(X[:, [1, 6]], X[:, 1] + 2.0 * X[:, 4])[0]
+    known, _ = model_at(model, Sparsity(2), w, [0, 4, 8])
+    units, point = next(known.proposals(1e-12))
+    assert known.definite
+    assert units.tolist() == [1, 4]
+    np.testing.assert_allclose(point[[1, 4]], [1.0, 2.0], rtol=1e-4)
+
+
+def test_the_model_knows_where_the_hessian_is_not_positive_definite():
+    w0 = np.array([0.3, 0.3, 0.9, 0.9, 0, 0, 0, 0.0])
+    known, _ = model_at(Function(saddle, 8, True), Sparsity(4), w0, [4, 5])
+    assert not known.semidefinite
+    flat, _ = model_at(
+        Function(lambda w: (float(np.sum(w[:2]) ** 2), 2.0 * np.sum(w[:2]) * (np.arange(8) < 2)), 8, True),
+        Sparsity(2),
+        np.array([1.0, -1.0, 0, 0, 0, 0, 0, 0]),
+        [4],
+    )
+    assert flat.semidefinite
+    assert not flat.definite
+
+
+def test_a_kink_at_zero_does_not_hide_what_a_unit_gains():
+    """A function of |w_j| rises on both sides of zero with the gradient of one side alone."""
+    target = np.array([2.0, 1.0, 0.5, 3.0])
+
+    def both(w):
+        r = np.abs(w) - target
+        return float(np.sum(r**2)), 2.0 * r * np.where(w >= 0, 1.0, -1.0)
+
+    known, _ = model_at(Function(both, 4, True), Sparsity(1), np.array([2.0, 0, 0, 0]), [1, 2, 3])
+    proposals = [units.tolist() for units, _ in known.proposals(1e-8)]
+    assert proposals[0] == [3]
+
+
+def test_an_iteration_counts_its_passes_as_two_for_each_gradient():
+    calls, meter = [], Meter()
+
+    def counted(w):
+        calls.append(1)
+        return deviations(w)
+
+    f = Function(counted, 10, True).metered(meter)
+    at, support = start(f, Sparsity(3), np.eye(10)[:3].sum(axis=0))
+    descend_by_gradients(f, Sparsity(3), at, support, 1e-10)
+    assert meter.passes == 2 * len(calls)
 
 
 def test_a_quotient_that_is_nan_at_zero_is_searched_all_the_same():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import inf, isfinite, isnan, prod
+from contextlib import suppress
+from math import inf, isfinite, isnan, nan, prod
 from typing import Any, Self
 
 import numpy as np
@@ -26,7 +27,7 @@ MOST_COLUMNS = 4096
 
 
 class _Known(dict[str, Any]):
-    """What a function remembers: whether it is `quadratic`, and its last whole `hessian`, with the point.
+    """What a function remembers: its last whole `hessian`, with the point, and what tells whether it is `quadratic`.
 
     It is not stored, because it can be computed again.
     """
@@ -67,12 +68,15 @@ class Computed(BaseObjective):
     def traits(self) -> Traits:  # type: ignore[override]
         """The number of examples of the mean, 1 for a function without examples; and whether f is quadratic.
 
-        That is tried where the function has no examples and is differentiated twice by torch or JAX.
+        That is tried where the function has no examples and is differentiated twice by torch or JAX. With differences
+        of gradients it cannot be sure; where three gradients on a line are those of a convex quadratic, they are relied
+        on all the same: then f is neither `quadratic` nor `arbitrary`.
         """
         if self._rows is not None:
             return Traits(arbitrary=True, n_rows=int(self._rows.shape[0]))
         n_rows, quadratic = 1 if self._examples is None else self._examples.count, self._is_quadratic()
-        return Traits(quadratic, arbitrary=not quadratic, n_rows=n_rows)
+        relied_on = quadratic or (self._source.differences and self._curvature_on_line() > 0.0)
+        return Traits(quadratic, arbitrary=not relied_on, n_rows=n_rows)
 
     def rows(self, indices: Array) -> Self:
         """Return the mean over some examples: drawn at random, an unbiased estimate of the whole.
@@ -201,9 +205,28 @@ class Computed(BaseObjective):
     def _is_quadratic(self) -> bool:
         """Return whether products with the Hessian do not depend on the point: see `traits`."""
         if "quadratic" not in self._known:
-            self._known["quadratic"] = self.columns is not None and self._examples is None
-            self._known["quadratic"] = self._known["quadratic"] and self._has_constant_hessian()
+            self._known["quadratic"] = not isnan(self._curvature_on_line()) and self._has_constant_hessian()
         return bool(self._known["quadratic"])
+
+    def _curvature_on_line(self) -> float:
+        """Return the second derivative along a line; NaN where three gradients on it are not those of a quadratic.
+
+        NaN, too, for a mean over examples, which would cost too much to try, and for what is no vector.
+        """
+        if "curvature" not in self._known:
+            step = self._like(1.0 + np.arange(prod(self.shape)).reshape(self.shape) % 7.0)
+            curvature = nan
+            if self._examples is None and self.columns is not None:
+                with suppress(Exception):  # the points may be outside of the domain, which f may say in any way
+                    first, second, third = (
+                        self._shaped(pair(self._source.both(point))[1], step, "gradient")
+                        for point in (self.zeros(), 1.0 * step, -2.0 * step)
+                    )
+                    limit = float(namespace(step).finfo(step.dtype).eps) ** 0.5 * sum(map(norm, (first, second, third)))
+                    if norm(third + 2.0 * second - 3.0 * first) <= limit:
+                        curvature = float(namespace(step).sum(step * (second - first)))
+            self._known["curvature"] = curvature
+        return float(self._known["curvature"])
 
     def _has_constant_hessian(self) -> bool:
         """Return whether products with the Hessian are the same everywhere and not zero.
@@ -220,7 +243,8 @@ class Computed(BaseObjective):
         points = [copied(zeros)] if used is False else [copied(zeros), zeros + namespace(zeros).nan, w, -10.0 * w]
         try:
             here, *others = (
-                self._shaped(self._source.product(point, v), v, "product with the Hessian") for point in points
+                self._shaped(self._source.products(point, v[None])[0], v, "product with the Hessian")
+                for point in points
             )
         except Exception:  # a function may refuse NaN, or be infinite at zero, in any way
             return False

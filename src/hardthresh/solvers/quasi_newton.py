@@ -31,6 +31,20 @@ _FEW, _HOPE = 3, 10.0
 """After three steps their model is believed: f is then expected to fall by no more than ten times what it says."""
 
 
+_GROWTH = 1e4
+"""Growth of the point in one descent beyond which f may have no minimum. Arbitrary: the descent is only interrupted, so
+that the stopping rule `Unbounded` can see the point."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Descent:
+    """A lower point: f there, the point with its support, and whether the descent ended as the point had grown."""
+
+    at: Evaluation
+    projection: Projection
+    grown: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class _Steps:
     r"""The last steps, the changes of the gradient along them, and the inverse Hessian that these make.
@@ -72,7 +86,7 @@ def descend_by_gradients(
     tol: float,
     below: float = inf,
     iterations: int = 300,
-) -> tuple[Evaluation, Projection] | None:
+) -> Descent | None:
     r"""Return a lower point of the same support, by the limited-memory BFGS method; None if none is found.
 
     The steps satisfy the weak Wolfe conditions, found by bisection, with which the method also works where f has kinks.
@@ -90,6 +104,11 @@ def descend_by_gradients(
     iterations : int
         Limit of the steps.
 
+    Returns
+    -------
+    Descent or None
+        It has `grown` if it was interrupted where the point was 10^4 times as large as at first.
+
     Notes
     -----
     Cost: two data passes for each point tried, and 100 products of vectors of the length of the support. Monotone.
@@ -99,7 +118,7 @@ def descend_by_gradients(
     Nocedal and Wright (2006), *Numerical Optimization*, section 7.2; Lewis and Overton (2013), Nonsmooth optimization
     via quasi-Newton methods, *Mathematical Programming* 141, 135-163, for the line search and the kinks.
     """
-    start, still, made = at, 0, 0
+    start, still, made, last, largest = at, 0, 0, 0.0, inf
     space, reach = _Coordinates(support, at.point), _onto(constraint, support)
     empty, projection = _Steps(space.none, space.none), Projection(at.point, support)
     steps = empty
@@ -113,8 +132,9 @@ def descend_by_gradients(
             direction = free.restrict(space.lift(-slope if known is empty else -known.times(slope)))
             descent = -float(namespace(slope).sum(at.gradient * direction))
             if known is not empty and made >= _FEW and 0.5 * descent <= max(tol, (at.value - below) / _HOPE):
-                return (at, projection) if at.value < start.value else None
-            length = 1.0 if known is not empty else min(1.0, 1.0 / norm(slope))
+                return Descent(at, projection) if at.value < start.value else None
+            length = 1.0 if known is not empty else max(min(1.0, 1.0 / norm(slope)), last)
+            largest = largest if made else _GROWTH * max(norm(at.point), length * norm(slope))
             found = _line_search(objective, reach, at, direction, length)
             if found is not None:
                 break
@@ -126,11 +146,14 @@ def descend_by_gradients(
         product = float(namespace(slope).sum(step * change))
         if product > 1e-12 * norm(step) * norm(change):  # else the inverse would not be positive definite
             steps = steps.added(step, change, product)
+        last = norm(step) / norm(slope)
         made, decrease, at = made + 1, at.value - after.value, after
         still = still + 1 if decrease <= tol else 0
         if still == _STILL:
             break
-    return (at, projection) if at.value < start.value else None
+        if norm(at.point) > largest:
+            return Descent(at, projection, grown=True)
+    return Descent(at, projection) if at.value < start.value else None
 
 
 class _Coordinates:

@@ -46,6 +46,13 @@ class _Trial(NamedTuple):
     start: Array
 
 
+class _Fit(NamedTuple):
+    """A refit, and whether it found a minimum."""
+
+    at: Evaluation
+    minimal: bool
+
+
 @register("solver", "splicing", lambda: [Splicing()])
 @dataclass(frozen=True, slots=True)
 class Splicing(Solver):
@@ -121,7 +128,7 @@ class Splicing(Solver):
     def start(self, objective: Objective, constraint: Constraint, w0: Array | None, seed: int) -> PursuitState:
         at, projection = starting_point(objective, constraint, objective.null_point() if w0 is None else w0)
         if w0 is None and at.value < np.inf:  # what is always allowed is fitted
-            at = _refit(objective, constraint, at, projection.support, 0.0) or at
+            at, _ = _refit(objective, constraint, at, projection.support, 0.0)
         return PursuitState(at=at, support=projection.support, seed=seed)
 
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> PursuitState:
@@ -129,13 +136,13 @@ class Splicing(Solver):
         scale = max(abs(state.value), abs(state.trace.null_value - state.value))
         negligible = max(self.tol * scale, value_rounding(objective, state.at))
         if not state.minimal:
-            at = _refit(objective, constraint, state.at, state.support, _NEARLY * negligible) or state.at
-            return replace(state, at=at, iteration=state.iteration + 1, minimal=True)
+            at, minimal = _refit(objective, constraint, state.at, state.support, _NEARLY * negligible)
+            return replace(state, at=at, iteration=state.iteration + 1, minimal=minimal)
         units = cast(Units, Units.of(constraint, tuple(objective.shape)))
         splices = _Splices(objective, constraint, units, state.at, negligible)
-        for at, support in splices.lower():
-            return replace(state, at=at, support=support, iteration=state.iteration + 1)
-        at = _refit(objective, constraint, state.at, state.support, _MINIMAL * negligible) or state.at
+        for fit, support in splices.lower():
+            return replace(state, at=fit.at, support=support, iteration=state.iteration + 1, minimal=fit.minimal)
+        at, _ = _refit(objective, constraint, state.at, state.support, _MINIMAL * negligible)
         return verdict(
             objective,
             constraint,
@@ -166,7 +173,7 @@ class _Splices:
         self._room = units.budget - self._chosen.size
         self._others = units.best_others(flat(at.gradient), self._chosen)
 
-    def lower(self) -> Iterator[tuple[Evaluation, Support]]:
+    def lower(self) -> Iterator[tuple[_Fit, Support]]:
         """Yield the lower points that are found, with their supports."""
         if self._others.size == 0:
             return
@@ -178,7 +185,7 @@ class _Splices:
             tried.add(key)
             support, below = self._support(trial.units), self._at.value - self._negligible
             found = self._refit(trial.start, support, below)
-            if found is not None and found.value < below:
+            if found is not None and found.at.value < below:
                 yield found, support
 
     def _trials(self) -> Iterator[_Trial]:
@@ -216,11 +223,11 @@ class _Splices:
         there = self._refit(self._at.point, self._support(rest), np.inf, _ROUGHLY * rise if rise < np.inf else 0.0)
         if there is None:
             return
-        slope = flat(there.gradient)
+        slope = flat(there.at.gradient)
         for entered in self._units.best_others(slope, self._chosen)[:_ENTERING]:
-            yield _Trial(np.append(rest, entered), there.point)
+            yield _Trial(np.append(rest, entered), there.at.point)
 
-    def _refit(self, start: Array, support: Support, below: float, tol: float = 0.0) -> Evaluation | None:
+    def _refit(self, start: Array, support: Support, below: float, tol: float = 0.0) -> _Fit | None:
         """Return the minimiser on a support, from the part of a point on it; None if f is infinite there."""
         try:
             point = self._constraint.project_onto(support.restrict(start), support, support).point
@@ -229,7 +236,8 @@ class _Splices:
             return None
         if not at.value < np.inf:
             return None
-        return _refit(self._objective, self._constraint, at, support, max(tol, _NEARLY * self._negligible), below) or at
+        tol = max(tol, _NEARLY * self._negligible)
+        return _refit(self._objective, self._constraint, at, support, tol, below)
 
     def _support(self, units: np.ndarray) -> Support:
         return self._units.support(self._constraint, units, self._at.point)
@@ -255,8 +263,7 @@ def _refit(
     support: Support,
     tol: float,
     below: float = np.inf,
-) -> Evaluation | None:
-    """Return the minimiser on a support, or None if nothing lower is found."""
+) -> _Fit:
+    """Return the minimiser on a support, from a point on it."""
     found = descend_by_gradients(objective, constraint, at, support, max(tol, value_rounding(objective, at)), below)
-    return None if found is None else found[0]
-
+    return _Fit(at, True) if found is None else _Fit(found.at, not found.grown)
