@@ -48,7 +48,7 @@ def test_kinks_do_not_stop_the_descent_by_gradients():
     at, support = start(f, Sparsity(4), w)
     found = descend_by_gradients(f, Sparsity(4), at, support, 1e-12)
     assert found.at.value == pytest.approx(deviations_on(columns), rel=1e-6)
-    assert not found.projection.point[[1, 2, 5, 6, 8, 9]].any()
+    assert not found.at.point[[1, 2, 5, 6, 8, 9]].any()
 
 
 def test_the_descent_by_gradients_leaves_a_minimum_alone_and_keeps_to_bounds():
@@ -256,8 +256,10 @@ def test_an_iteration_counts_its_passes_as_two_for_each_gradient():
 
     f = Function(counted, 10, True).metered(meter)
     at, support = start(f, Sparsity(3), np.eye(10)[:3].sum(axis=0))
+    calls.clear()  # of the first, three that try whether the function is quadratic are not counted
+    before = meter.passes
     descend_by_gradients(f, Sparsity(3), at, support, 1e-10)
-    assert meter.passes == 2 * len(calls)
+    assert meter.passes - before == 2 * len(calls) > 0
 
 
 def test_a_quotient_that_is_nan_at_zero_is_searched_all_the_same():

@@ -10,7 +10,7 @@ from math import inf, isfinite, prod, sqrt
 from array_api_compat import device
 
 from hardthresh.arrays import gather, namespace, scatter
-from hardthresh.core.constraint import Constraint, Projection
+from hardthresh.core.constraint import BlockBudget, Constraint, CoordinateBudget
 from hardthresh.core.errors import NotFiniteError
 from hardthresh.core.objective import Evaluation, Objective
 from hardthresh.core.stationarity import norm
@@ -38,10 +38,9 @@ that the stopping rule `Unbounded` can see the point."""
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Descent:
-    """A lower point: f there, the point with its support, and whether the descent ended as the point had grown."""
+    """A lower point: f there, and whether the descent ended as the point had grown."""
 
     at: Evaluation
-    projection: Projection
     grown: bool = False
 
 
@@ -119,41 +118,42 @@ def descend_by_gradients(
     via quasi-Newton methods, *Mathematical Programming* 141, 135-163, for the line search and the kinks.
     """
     start, still, made, last, largest = at, 0, 0, 0.0, inf
-    space, reach = _Coordinates(support, at.point), _onto(constraint, support)
-    empty, projection = _Steps(space.none, space.none), Projection(at.point, support)
-    steps = empty
+    space, reach = _Coordinates(support, at.point), _onto(constraint, support, tuple(at.point.shape))
+    empty = _Steps(space.none, space.none)
+    xp, steps = namespace(at.point), empty
     while made < iterations:
         free = constraint.free_part(at.point, at.gradient, support)
-        slope = space.lower(free.restrict(at.gradient))
-        if not norm(slope) > 0.0:
+        slope = space.lower(at.gradient if free is support else free.restrict(at.gradient))
+        steepness = norm(slope)
+        if not steepness > 0.0:
             break
         found = None
         for known in [steps, empty] if steps is not empty else [empty]:  # one that is not of descent begins anew
-            direction = free.restrict(space.lift(-slope if known is empty else -known.times(slope)))
-            descent = -float(namespace(slope).sum(at.gradient * direction))
+            direction = space.lift(-slope if known is empty else -known.times(slope))
+            direction = direction if free is support else free.restrict(direction)
+            descent = -float(xp.sum(at.gradient * direction))
             if known is not empty and made >= _FEW and 0.5 * descent <= max(tol, (at.value - below) / _HOPE):
-                return Descent(at, projection) if at.value < start.value else None
-            length = 1.0 if known is not empty else max(min(1.0, 1.0 / norm(slope)), last)
-            largest = largest if made else _GROWTH * max(norm(at.point), length * norm(slope))
-            found = _line_search(objective, reach, at, direction, length)
+                return Descent(at) if at.value < start.value else None
+            length = 1.0 if known is not empty else max(min(1.0, 1.0 / steepness), last)
+            largest = largest if made else _GROWTH * max(norm(at.point), length * steepness)
+            found = _line_search(objective, reach, at, direction, -descent, length)
             if found is not None:
                 break
             steps = empty
         if found is None:
             break
-        after, projection = found
-        step, change = (space.lower(v) for v in (after.point - at.point, after.gradient - at.gradient))
-        product = float(namespace(slope).sum(step * change))
-        if product > 1e-12 * norm(step) * norm(change):  # else the inverse would not be positive definite
+        step, change = (space.lower(v) for v in (found.point - at.point, found.gradient - at.gradient))
+        product, moved = float(xp.sum(step * change)), norm(step)
+        if product > 1e-12 * moved * norm(change):  # else the inverse would not be positive definite
             steps = steps.added(step, change, product)
-        last = norm(step) / norm(slope)
-        made, decrease, at = made + 1, at.value - after.value, after
+        last = moved / steepness
+        made, decrease, at = made + 1, at.value - found.value, found
         still = still + 1 if decrease <= tol else 0
         if still == _STILL:
             break
         if norm(at.point) > largest:
-            return Descent(at, projection, grown=True)
-    return Descent(at, projection) if at.value < start.value else None
+            return Descent(at, grown=True)
+    return Descent(at) if at.value < start.value else None
 
 
 class _Coordinates:
@@ -173,30 +173,37 @@ class _Coordinates:
         return namespace(v).reshape(scatter(v, self._indices, prod(self._shape)), self._shape)
 
 
-def _onto(constraint: Constraint, support: Support) -> Callable[[Array], Projection]:
-    return lambda w: constraint.project_onto(w, support, support)
+def _onto(constraint: Constraint, support: Support, shape: tuple[int, ...]) -> Callable[[Array], Array]:
+    """Return the map of a point of a support's subspace to the nearest one of the set, which is itself without bounds."""
+    structure = constraint.structure(shape)
+    bounded = structure.bounds is not None if isinstance(structure, CoordinateBudget) else True
+    if isinstance(structure, BlockBudget) or not bounded:
+        return lambda w: w
+    return lambda w: constraint.project_onto(w, support, support).point
 
 
 def _line_search(
-    objective: Objective, reach: Callable[[Array], Projection], at: Evaluation, direction: Array, length: float
-) -> tuple[Evaluation, Projection] | None:
+    objective: Objective,
+    reach: Callable[[Array], Array],
+    at: Evaluation,
+    direction: Array,
+    slope: float,
+    length: float,
+) -> Evaluation | None:
     """Return a point along a direction that satisfies the weak Wolfe conditions, or at least the first of the two."""
-    xp = namespace(direction)
-    slope = float(xp.sum(at.gradient * direction))
     if not (slope < 0.0 and isfinite(slope)):
         return None
     shortest, longest, found = 0.0, inf, None
     for _ in range(_TRIES):
-        projection = reach(at.point + length * direction)
         try:
-            after = objective.evaluate(projection.point)
+            after = objective.evaluate(reach(at.point + length * direction))
         except NotFiniteError:
             after = None
         if after is None or not after.value <= at.value + ARMIJO * length * slope or not after.value < at.value:
             longest = length
         else:
-            found = after, projection
-            if float(xp.sum(after.gradient * direction)) >= _WOLFE * slope:
+            found = after
+            if float(namespace(direction).sum(after.gradient * direction)) >= _WOLFE * slope:
                 return found
             shortest = length
         length = 0.5 * (shortest + longest) if longest < inf else 2.0 * shortest

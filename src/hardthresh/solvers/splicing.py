@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, cast
 
@@ -12,15 +12,16 @@ from hardthresh.arrays import move, namespace
 from hardthresh.core.checking import checked_number
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import CapabilityError, NotFiniteError
-from hardthresh.core.objective import Evaluation, Objective, value_rounding
+from hardthresh.core.objective import Evaluation, Objective, SmoothObjective, value_rounding
 from hardthresh.core.registry import register
+from hardthresh.core.schema import stored
 from hardthresh.core.solver import Solver
 from hardthresh.core.state import State
 from hardthresh.core.stopping import Settled, StopRule
 from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
 
-from .pursuit import PursuitState
+from .pursuit import HardThresholdingPursuit, PursuitState
 from .quasi_newton import descend_by_gradients
 from .start import starting_point
 from .steepest import verdict
@@ -35,8 +36,20 @@ _ENTERING = 3
 """How many units with the largest gradients are looked at in the place of a single one."""
 _ROUGHLY = 1e-2
 """Share of the rise of f without a unit up to which the others are refitted before another takes its place."""
+_EXCHANGED = 10
+"""How many units pursuit considers for an exchange."""
+_HOPE = 10.0
+"""A unit is taken to lead to at most so many times the decrease of the one with the larger gradient before it."""
 _NEARLY, _MINIMAL = 0.1, 1e-3
 """Shares of a negligible decrease of f up to which a refit is the minimum: while the search goes on, and in the end."""
+
+
+@stored("state/splicing")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplicingState(PursuitState):
+    """A `PursuitState` that knows whether f may be convex: whether no curvature on the first support is negative."""
+
+    convex: bool = True
 
 
 class _Trial(NamedTuple):
@@ -109,7 +122,7 @@ class Splicing(Solver):
 
     tol: float = 1e-8
 
-    state_type: ClassVar[type[State]] = PursuitState
+    state_type: ClassVar[type[State]] = SplicingState
 
     def __post_init__(self) -> None:
         checked_number("tol", self.tol, above=0.0)
@@ -125,28 +138,36 @@ class Splicing(Solver):
                 "HardThresholdingPursuit"
             )
 
-    def start(self, objective: Objective, constraint: Constraint, w0: Array | None, seed: int) -> PursuitState:
+    def start(self, objective: Objective, constraint: Constraint, w0: Array | None, seed: int) -> SplicingState:
         at, projection = starting_point(objective, constraint, objective.null_point() if w0 is None else w0)
         if w0 is None and at.value < np.inf:  # what is always allowed is fitted
             at, _ = _refit(objective, constraint, at, projection.support, 0.0)
-        return PursuitState(at=at, support=projection.support, seed=seed)
+        return SplicingState(at=at, support=projection.support, seed=seed)
 
-    def advance(self, objective: Objective, constraint: Constraint, state: State) -> PursuitState:
-        state = cast(PursuitState, state)
+    def advance(self, objective: Objective, constraint: Constraint, state: State) -> SplicingState:
+        state = cast(SplicingState, state)
+        units = cast(Units, Units.of(constraint, tuple(objective.shape)))
+        if state.iteration == 0 and _is_concave_somewhere(objective, units, state.at):
+            state = replace(state, convex=False)
+        if not state.convex:
+            pursuit = HardThresholdingPursuit(exchanges=_EXCHANGED, tol=self.tol)
+            pursued = cast(SplicingState, pursuit.advance(objective, constraint, state))
+            if not (pursued.settled or pursued.stalled):
+                return pursued
         scale = max(abs(state.value), abs(state.trace.null_value - state.value))
         negligible = max(self.tol * scale, value_rounding(objective, state.at))
+        moved = replace(state, iteration=state.iteration + 1, step=0.0)
         if not state.minimal:
-            at, minimal = _refit(objective, constraint, state.at, state.support, _NEARLY * negligible)
-            return replace(state, at=at, iteration=state.iteration + 1, minimal=minimal)
-        units = cast(Units, Units.of(constraint, tuple(objective.shape)))
+            fit = _refit(objective, constraint, state.at, state.support, _NEARLY * negligible)
+            return replace(moved, at=fit.at, minimal=fit.minimal)
         splices = _Splices(objective, constraint, units, state.at, negligible)
         for fit, support in splices.lower():
-            return replace(state, at=fit.at, support=support, iteration=state.iteration + 1, minimal=fit.minimal)
-        at, _ = _refit(objective, constraint, state.at, state.support, _MINIMAL * negligible)
+            return replace(moved, at=fit.at, support=support, minimal=fit.minimal and state.convex)
+        fit = _refit(objective, constraint, state.at, state.support, _MINIMAL * negligible)
         return verdict(
             objective,
             constraint,
-            replace(state, at=at, iteration=state.iteration + 1, step=0.0),
+            replace(moved, at=fit.at),
             "the point is minimal on its support, and no exchange that was tried improves it",
             self.tol,
             negligible,
@@ -159,7 +180,7 @@ class _Splices:
     Parameters
     ----------
     objective, constraint, units, at :
-        f, the set with its units, and f at a minimiser on its support.
+        f, the set with its units, and f at a point that is about minimal on its support.
     negligible : float
         The decrease of f that counts as none.
     """
@@ -168,44 +189,40 @@ class _Splices:
         self, objective: Objective, constraint: Constraint, units: Units, at: Evaluation, negligible: float
     ) -> None:
         self._objective, self._constraint, self._units = objective, constraint, units
-        self._at, self._negligible = at, negligible
+        self._at, self._below, self._tol = at, at.value - negligible, _NEARLY * negligible
+        self._negligible = negligible
         self._chosen = units.chosen(flat(at.point))
         self._room = units.budget - self._chosen.size
         self._others = units.best_others(flat(at.gradient), self._chosen)
+        self._tried = {tuple(self._chosen.tolist())}
 
     def lower(self) -> Iterator[tuple[_Fit, Support]]:
-        """Yield the lower points that are found, with their supports."""
-        if self._others.size == 0:
-            return
-        tried = {tuple(self._chosen.tolist())}
-        for trial in self._trials():
-            key = tuple(np.sort(trial.units).tolist())
-            if key in tried:
-                continue
-            tried.add(key)
-            support, below = self._support(trial.units), self._at.value - self._negligible
-            found = self._refit(trial.start, support, below)
-            if found is not None and found.at.value < below:
-                yield found, support
+        """Yield lower points, with their supports."""
+        yield from self._by_gradients()
+        yield from self._by_model()
 
-    def _trials(self) -> Iterator[_Trial]:
-        """Yield the sets of units to try, and where to start."""
-        leaving = self._chosen[np.argsort([self._value_without(g) for g in self._chosen], kind="stable")]
+    def _by_gradients(self) -> Iterator[tuple[_Fit, Support]]:
+        """Yield lower points where units with large gradients take the place of those that f needs least."""
+        leaving = self._leaving()
         many = min(self._room if self._room else (self._units.budget + 1) // 2, self._others.size)
         while many:
             kept = leaving[max(0, many - self._room) :]
-            yield _Trial(np.concatenate([kept, self._others[:many]]), self._at.point)
+            yield from self._lower(np.concatenate([kept, self._others[:many]]), self._at.point)
             many //= 2
-        if self._room:
+
+    def _by_model(self) -> Iterator[tuple[_Fit, Support]]:
+        """Yield lower points of sets that the quadratic model proposes, or by single exchanges where it misleads."""
+        if self._room or self._others.size == 0:
             return
         for count in (max(1, _CANDIDATES * self._units.count // self._units.owner.size), _CANDIDATES):
             model = UnitModel(self._objective, self._at, self._units, self._chosen, self._others[:count])
             proposed = self._proposed(model) if model.semidefinite else []
-            yield from proposed
+            for units, start in proposed:
+                yield from self._lower(units, start)
             if not proposed or count >= min(_CANDIDATES, self._others.size):
                 break
         if not model.definite:
-            for g in leaving:
+            for g in self._leaving():
                 yield from self._replacing(g)
 
     def _proposed(self, model: UnitModel) -> list[_Trial]:
@@ -216,19 +233,36 @@ class _Splices:
             trials.append((self._value(start), _Trial(units, start)))
         return [trial for value, trial in sorted(trials, key=lambda trial: trial[0])[:_REFITTED] if value < np.inf]
 
-    def _replacing(self, unit: int) -> Iterator[_Trial]:
-        """Yield the sets with another unit in the place of one, by what f gains along the gradient of the other."""
-        rest = np.setdiff1d(self._chosen, [unit])
-        rise = self._value_without(unit) - self._at.value
-        there = self._refit(self._at.point, self._support(rest), np.inf, _ROUGHLY * rise if rise < np.inf else 0.0)
+    def _replacing(self, unit: int) -> Iterator[tuple[_Fit, Support]]:
+        """Yield lower points with another unit in the place of one, in the order of their gradients without that one.
+
+        Once another unit leads to less than a tenth of the decrease that it takes, the next ones are not tried.
+        """
+        rest, rise = np.setdiff1d(self._chosen, [unit]), self._value_without(unit) - self._at.value
+        there = self._fit(self._at.point, self._support(rest), np.inf, _ROUGHLY * rise if rise < np.inf else 0.0)
         if there is None:
             return
         slope = flat(there.at.gradient)
         for entered in self._units.best_others(slope, self._chosen)[:_ENTERING]:
-            yield _Trial(np.append(rest, entered), there.at.point)
+            before = there.at.value
+            found = yield from self._lower(np.append(rest, entered), there.at.point)
+            if found is None or before - found.at.value < (before - self._below) / _HOPE:
+                break
 
-    def _refit(self, start: Array, support: Support, below: float, tol: float = 0.0) -> _Fit | None:
-        """Return the minimiser on a support, from the part of a point on it; None if f is infinite there."""
+    def _lower(self, units: np.ndarray, start: Array) -> Generator[tuple[_Fit, Support], None, _Fit | None]:
+        """Yield the refit of some units if it is lower, and return it in any case; None if f is infinite there."""
+        key = tuple(np.sort(units).tolist())
+        if key in self._tried:
+            return None
+        self._tried.add(key)
+        support = self._support(units)
+        found = self._fit(start, support, self._below)
+        if found is not None and found.at.value < self._below:
+            yield found, support
+        return found
+
+    def _fit(self, start: Array, support: Support, below: float, tol: float = 0.0) -> _Fit | None:
+        """Return a low point of a support, from the part of a point on it; None if f is infinite there."""
         try:
             point = self._constraint.project_onto(support.restrict(start), support, support).point
             at = self._objective.evaluate(point)
@@ -236,8 +270,12 @@ class _Splices:
             return None
         if not at.value < np.inf:
             return None
-        tol = max(tol, _NEARLY * self._negligible)
-        return _refit(self._objective, self._constraint, at, support, tol, below)
+        return _refit(self._objective, self._constraint, at, support, max(tol, self._tol), below)
+
+    def _leaving(self) -> np.ndarray:
+        """Return the chosen units, first the one without which f rises least."""
+        leaving: np.ndarray = self._chosen[np.argsort([self._value_without(g) for g in self._chosen], kind="stable")]
+        return leaving
 
     def _support(self, units: np.ndarray) -> Support:
         return self._units.support(self._constraint, units, self._at.point)
@@ -256,6 +294,14 @@ class _Splices:
             return np.inf
 
 
+def _is_concave_somewhere(objective: Objective, units: Units, at: Evaluation) -> bool:
+    """Return whether the curvature on the chosen units is negative in some direction, beyond errors of differences."""
+    chosen = units.chosen(flat(at.point))
+    if chosen.size == 0 or not isinstance(objective, SmoothObjective):
+        return False
+    return not UnitModel(objective, at, units, chosen, chosen[:0]).semidefinite
+
+
 def _refit(
     objective: Objective,
     constraint: Constraint,
@@ -265,5 +311,6 @@ def _refit(
     below: float = np.inf,
 ) -> _Fit:
     """Return the minimiser on a support, from a point on it."""
-    found = descend_by_gradients(objective, constraint, at, support, max(tol, value_rounding(objective, at)), below)
+    tol = max(tol, value_rounding(objective, at))
+    found = descend_by_gradients(objective, constraint, at, support, tol, below)
     return _Fit(at, True) if found is None else _Fit(found.at, not found.grown)
