@@ -142,6 +142,27 @@ def test_only_quadratics_have_a_constant_hessian(name, library):
     assert not Function(quartic, 5, True).traits.quadratic
 
 
+def test_what_a_program_of_jax_does_within_calls_and_loops_is_seen():
+    """On the line of the first trial every one of these is a quadratic; only the first is one elsewhere."""
+    jax = jax_or_skip()
+    jnp, line = jax.numpy, 1.0 + np.arange(5.0) % 7.0
+
+    def beside(w):  # zero on the line
+        return w - line * (w @ line) / (line @ line)
+
+    def quartic_by_scan(w):
+        return jax.lax.scan(lambda total, r: (total + r**4, None), 0.0, beside(w))[0]
+
+    for extra, quadratic in (
+        (lambda w: jnp.sum(beside(w) ** 2), True),
+        (lambda w: jnp.sum(beside(w) ** 4), False),
+        (jax.jit(lambda w: jnp.sum(beside(w) ** 4)), False),
+        (quartic_by_scan, False),
+    ):
+        f = Function.from_jax(lambda w, extra=extra: jnp.sum((w - 1.0) ** 2) + extra(w), 5)
+        assert f.traits.quadratic is quadratic
+
+
 def test_a_function_of_jax_that_branches_on_values_is_not_compiled():
     jnp, calls = jax_or_skip().numpy, []
 

@@ -11,6 +11,7 @@ from hardthresh.core.errors import CapabilityError
 from hardthresh.core.meter import Meter
 from hardthresh.objectives import Function, LinearModel
 from hardthresh.solvers import Splicing, WorkingSet, choose_solver
+from hardthresh.solvers.auto import MOST_SPLICED
 from hardthresh.solvers.quasi_newton import descend_by_gradients
 from hardthresh.solvers.unit_model import UnitModel
 from hardthresh.solvers.units import Units
@@ -159,6 +160,18 @@ def test_rows_of_a_matrix_are_groups():
     assert result.value == pytest.approx(2 * (1.0 + 1.5) * 0.91**2)
 
 
+def test_pursuit_goes_first_where_f_is_concave_in_a_direction():
+    """The curvature of a well is negative within 0.58 of its middle, 0.3."""
+    f = Function(saddle, 8, True)
+    for w, convex in ((np.array([0.9, 0.2, 0, 0, 0, 0, 0, 0]), False), (np.array([1.2, 1.1, 0, 0, 0, 0, 0, 0]), True)):
+        states = ht.iterate(f, Sparsity(2), Splicing(), w0=w)
+        next(states)
+        first = next(states)
+        assert first.convex is convex
+        assert (first.step > 0.0) is not convex  # splices and refits have no step
+    assert ht.minimize(f, Sparsity(2), w0=np.array([0.9, 0.2, 0, 0, 0, 0, 0, 0])).support.indices.tolist() == [6, 7]
+
+
 def test_signs_and_free_coordinates_are_kept():
     f = Function(lambda w: (float(np.sum(np.cosh(w - T))), np.sinh(w - T)), 5, True)
     result = ht.minimize(f, Sparsity(2, free=(0,), lower=0.0), w0=np.array([0.5, 0.1, 0.1, 0, 0]))
@@ -183,6 +196,19 @@ def test_it_is_the_default_of_functions_whose_curvature_may_mislead():
     assert isinstance(choose_solver(concave, Sparsity(2)), Splicing)
     assert isinstance(choose_solver(Function(deviations, 10, True), Sparsity(2)), Splicing)
     assert isinstance(choose_solver(Function(deviations, 10, True), GroupSparsity(np.arange(10) // 2, 2)), Splicing)
+
+
+def test_pursuit_is_the_default_for_more_coordinates_than_splicing_has_gradients_for():
+    f = Function(lambda w: (float(np.sum(np.cosh(w))), np.sinh(w)), 2000, True)
+    pairs = np.arange(2000) // 2
+    for constraint, most in (
+        (Sparsity(MOST_SPLICED), MOST_SPLICED),
+        (Sparsity(MOST_SPLICED, free=(0,)), MOST_SPLICED + 1),
+        (GroupSparsity(pairs, MOST_SPLICED // 2), MOST_SPLICED),
+        (GroupSparsity(pairs, MOST_SPLICED // 2 + 1), MOST_SPLICED + 2),
+    ):
+        assert Units.of(constraint, (2000,)).most_coordinates == most
+        assert isinstance(choose_solver(f, constraint), Splicing) is (most <= MOST_SPLICED)
 
 
 def test_a_few_gradients_are_enough_for_a_model_of_many_columns():

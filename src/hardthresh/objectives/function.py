@@ -110,9 +110,10 @@ class Function(Computed):
     Callables get a copy of the point and may do with it what they like. f has to be deterministic: a network with
     dropout belongs in ``eval()`` mode.
 
-    A vector of at most 4096 coordinates has a Hessian by columns, one product for each, so that the default solver
-    searches as it does for a linear model. Where f has no examples and is differentiated twice by torch or JAX, it is
-    tried whether f is quadratic.
+    The default solver, `Splicing`, needs values and gradients only. Where f has no examples, it is tried whether f is
+    quadratic, by three gradients and, if torch or JAX differentiates twice, by products with the Hessian; these trials
+    are not counted as data passes. Of a quadratic of at most 4096 coordinates the whole Hessian is computed, and
+    searched as that of a linear model.
 
     Cost: a call of `fn` counts as one data pass, one with the gradient or a product with the Hessian as two (four by a
     difference); on a batch as its share of the examples. Mini-batches (``rows``) drawn at random are unbiased estimates

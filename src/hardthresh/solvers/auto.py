@@ -27,13 +27,20 @@ MOST_COLUMNS = 4096
 matrix of the working set may then have 10k + 1000 columns, which take 0.9 GB."""
 
 
+MOST_SPLICED = 1024
+"""Splicing is the default up to so many coordinates that may be chosen: the Hessian of these, of which an iteration
+makes two, then takes a gradient for each and a second for the rest. Arbitrary."""
+
+
 def choose_solver(objective: Objective, constraint: Constraint, *, tol: float = 1e-8) -> Solver:
     """Return the default solver of a problem.
 
-    That is the working set for objectives with a Hessian by columns (linear models) and at most k single coordinates,
-    or for models of several outputs and at most k rows, if its Gram matrix is small; conjugate IHT for the completion
-    of matrices (objectives that ignore some coordinates, and supports that are not sets of coordinates), where it takes
-    about half the time of pursuit; else pursuit, or IHT with backtracking if the objective has no curvature.
+    That is splicing for a `Function` that is not quadratic, and at most k coordinates, groups or rows with at most 1024
+    coordinates in all; the working set for objectives with a Hessian by columns (linear models) and at most k single
+    coordinates, or for models of several outputs and at most k rows, if its Gram matrix is small; conjugate IHT for the
+    completion of matrices (objectives that ignore some coordinates, and supports that are not sets of coordinates),
+    where it takes about half the time of pursuit; else pursuit, or IHT with backtracking if the objective has no
+    curvature.
 
     Parameters
     ----------
@@ -46,7 +53,7 @@ def choose_solver(objective: Objective, constraint: Constraint, *, tol: float = 
     if not isinstance(objective, SmoothObjective):
         return IHT()
     solver: WorkingSet | ConjugateIHT | Splicing | HardThresholdingPursuit
-    if objective.traits.arbitrary and Units.of(constraint, tuple(objective.shape)) is not None:
+    if objective.traits.arbitrary and _suits_splicing(objective, constraint):
         solver = Splicing()
     elif _suits_working_set(objective, constraint):
         solver = WorkingSet()
@@ -61,6 +68,12 @@ def _is_curved(objective: Objective, constraint: Constraint) -> bool:
     """Return whether supports are not sets of coordinates, as those of matrices of low rank."""
     constraint.check(tuple(objective.shape))
     return constraint.project(objective.zeros()).support.indices is None
+
+
+def _suits_splicing(objective: Objective, constraint: Constraint) -> bool:
+    """Return whether the set chooses units that do not overlap, with few coordinates in all."""
+    units = Units.of(constraint, tuple(objective.shape))
+    return units is not None and units.most_coordinates <= MOST_SPLICED
 
 
 def _suits_working_set(objective: Objective, constraint: Constraint) -> bool:

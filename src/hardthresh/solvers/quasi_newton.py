@@ -174,10 +174,9 @@ class _Coordinates:
 
 
 def _onto(constraint: Constraint, support: Support, shape: tuple[int, ...]) -> Callable[[Array], Array]:
-    """Return the map of a point of a support's subspace to the nearest one of the set, which is itself without bounds."""
+    """Return the projection of points of a support's subspace, which changes none where there are no bounds."""
     structure = constraint.structure(shape)
-    bounded = structure.bounds is not None if isinstance(structure, CoordinateBudget) else True
-    if isinstance(structure, BlockBudget) or not bounded:
+    if isinstance(structure, BlockBudget) or (isinstance(structure, CoordinateBudget) and structure.bounds is None):
         return lambda w: w
     return lambda w: constraint.project_onto(w, support, support).point
 

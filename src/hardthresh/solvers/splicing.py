@@ -72,18 +72,19 @@ class Splicing(Solver):
     r"""Exchanges of several units at once, refitted by gradients alone: the default for functions of any kind.
 
     A unit is a coordinate, a group or a row, whatever the set chooses. One iteration tries other sets of units, and
-    goes to the first whose minimiser is lower; if there is none, the run has settled. For m = k/2, k/4, ..., 1:
+    goes to the first whose minimiser is lower; if there is none, the run has settled.
 
-    1. The m units that raise f least when they are set to zero leave, and the m others with the largest gradients
-       :math:`\|g_G\|` enter. Where fewer than k are chosen, others enter and none leaves, for m = what is free, half of
-       it, ..., 1.
-    2. On the quadratic model of f over the chosen units and the 64 others with the largest gradients, a local search
-       and the best exchange of each chosen unit propose other sets; those where f is lowest are refitted.
-    3. Where the Hessian on the chosen units is not positive definite, as for functions with kinks or that are not
-       convex, each unit is left out in turn, and those that gain most without it are tried in its place.
+    1. For m = k/2, k/4, ..., 1, the m units that raise f least when they are set to zero leave, and the m others with
+       the largest gradients :math:`\|g_G\|` enter. Where fewer than k are chosen, others enter and none leaves, for
+       m = what is free, half of it, ..., 1.
+    2. On the quadratic model of f over the chosen units and the 64 others with the largest gradients, a local search,
+       and the best exchange for each unit that may enter, propose other sets; three where f is lowest are refitted.
+    3. Where the Hessian on the chosen units is not positive definite, each unit is left out in turn, and those with the
+       largest gradients without it are tried in its place.
 
-    Refits are made by the method of quasi-Newton, which needs no curvature and passes kinks; hopeless ones are given up
-    early.
+    Refits are made by a quasi-Newton method, which needs no curvature and passes kinks; hopeless ones are given up
+    early. Where the curvature at the start is negative in some direction of the chosen units, f is not convex, and the
+    run depends on its path: then steps of `HardThresholdingPursuit` go first, and splices only where these have ended.
 
     Parameters
     ----------
@@ -99,9 +100,9 @@ class Splicing(Solver):
     Notes
     -----
     Cost of an iteration: a value for each chosen unit, about log2(k) refits of some 10 to 30 gradients each, and a
-    product with the Hessian for each coordinate of k + 64 units. No Hessian of all coordinates is needed. Guarantee:
-    monotone; global optimality is not claimed (heuristic). Where the gradient stays steep and nothing lowers f, as at a
-    kink, the run ends as ``STALLED``.
+    gradient for each coordinate of k + 64 units: no Hessian of all coordinates is needed. The work besides grows with
+    the cube of that number. Guarantee: monotone; global optimality is not claimed (heuristic). Where the gradient stays
+    steep and nothing lowers f, as at a kink, the run ends as ``STALLED``.
 
     References
     ----------
@@ -246,11 +247,11 @@ class _Splices:
         for entered in self._units.best_others(slope, self._chosen)[:_ENTERING]:
             before = there.at.value
             found = yield from self._lower(np.append(rest, entered), there.at.point)
-            if found is None or before - found.at.value < (before - self._below) / _HOPE:
+            if found is not None and before - found.at.value < (before - self._below) / _HOPE:
                 break
 
     def _lower(self, units: np.ndarray, start: Array) -> Generator[tuple[_Fit, Support], None, _Fit | None]:
-        """Yield the refit of some units if it is lower, and return it in any case; None if f is infinite there."""
+        """Yield the refit of some units if it is lower, and return it; None if f is infinite or it was made before."""
         key = tuple(np.sort(units).tolist())
         if key in self._tried:
             return None

@@ -48,6 +48,13 @@ class Units:
         owner[blocks.columns] = blocks.owner
         return cls(owner, signs, blocks.count, min(structure.budget, blocks.count))
 
+    @property
+    def most_coordinates(self) -> int:
+        """The largest number of coordinates that may be non-zero."""
+        inside = self.owner >= 0
+        sizes = np.sort(np.bincount(self.owner[inside], minlength=self.count))[::-1]
+        return int(sizes[: self.budget].sum() + np.count_nonzero(~inside))
+
     def chosen(self, point: np.ndarray) -> np.ndarray:
         """Return the units that are not zero at a flat point."""
         used = np.unique(self.owner[point != 0])
