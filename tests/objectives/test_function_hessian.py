@@ -124,6 +124,7 @@ def smooth_and_not():
         "Huber": (lambda xp, w: xp.sum(xp.where(xp.abs(w) < 1e-3, 0.5 * w**2, 1e-3 * xp.abs(w))), False),
         "size": (lambda xp, w: (xp.sum(xp.abs(w)) - 1.0) ** 2, False),
         "domain": (lambda xp, w: xp.sum(w**2) - xp.sum(xp.log(w)), False),
+        "off a line": (lambda xp, w: xp.sum(xp.where((2.0 * w[0] - w[1]) ** 2 > 0.01, 3.0, 1.0) * w**2), False),
         "linear": (lambda xp, w: xp.sum(2.0 * w), False),
     }
 
