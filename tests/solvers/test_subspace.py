@@ -56,7 +56,7 @@ def test_the_minimum_is_reached_where_few_losses_have_curvature(delta, seed):
     found = refine(
         objective, Sparsity(5), Projection(np.zeros(5), Coordinates(np.arange(5))), cg_iterations=0, rounds=50
     )
-    least = minimise_pinball(X, y, weights, 0.5, np.zeros(5), np.zeros(5))
+    least = minimise_pinball(X, y, weights, 0.5, np.zeros(5), np.zeros(5)).point
     assert found.minimal
     assert found.value <= objective.value(least)
     assert norm(objective.evaluate(found.projection.point).gradient) < 1e-12

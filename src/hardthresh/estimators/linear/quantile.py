@@ -8,10 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hardthresh.arrays import double, gather, move, namespace, scatter
+from hardthresh.arrays import double, gather, move, namespace, scatter, to_numpy
+from hardthresh.constraints import Sparsity
 from hardthresh.core.checking import checked_number
+from hardthresh.core.constraint import CoordinateBudget, coordinate_budget
 from hardthresh.core.errors import InvalidInputError, format_value
-from hardthresh.core.objective import value_rounding
+from hardthresh.core.objective import Evaluation, value_rounding
 from hardthresh.core.result import Result, Status
 from hardthresh.losses import Loss, Quantile, VectorLoss
 from hardthresh.losses.location import weighted_quantile
@@ -41,6 +43,8 @@ _NARROWER = 4.0
 """The factor between smoothings on a support. A cold start at a small one ends far above the minimum."""
 _EXACT = 1e-10
 """The last smoothing is this share of the loss of the null model."""
+_FLAT = 1e-9
+"""Share of the largest slope below which a slope is taken for the rounding of zero. Arbitrary."""
 _UNFINISHED = (
     "the limit of steps from vertex to vertex of the pinball loss was reached; choose fewer features, or set smoothing"
 )
@@ -85,61 +89,101 @@ class Smoothing(Nuisance):
         return float(distances[order[min(within, order.size - 1)]])
 
     def finish(self, problem: Problem, result: Result) -> Fit:
-        """Return the fit of the pinball loss on the support of a result.
+        """Return the fit of the pinball loss on the support of a result, and on more features if the budget has room.
 
-        Without a ridge and bounds the descent goes from vertex to vertex, to the same minimiser from any start. Else
-        the smoothing is narrowed with warm starts, and the nearest vertex is taken if it is no worse.
+        The search leaves out what does not lower the smoothed loss. What lowers the pinball loss is added, the steepest
+        first, while the budget allows: with room for all features the minimum is that of all of them.
         """
-        exact, loss = problem.with_loss(Quantile(self.quantile, 0.0)), problem.objective.loss
+        loss, budget = problem.objective.loss, coordinate_budget(problem.constraint, tuple(problem.objective.shape))
         assert isinstance(loss, Quantile)
-        vertex = _at_vertex(exact, result.w) if _is_linear_program(problem) else None
-        if vertex is not None:
-            at = exact.objective.evaluate(vertex)
-            return Fit(exact, moved(exact, result, at), at.value)
-        width, w = loss.smoothing, result.w
-        least = _EXACT * max(exact.objective.value(0.0 * w), float(np.finfo(float).tiny))
+        tried = to_numpy(problem.constraint.project(result.w).support.indices)
+        best = self._minimum(problem, loss.smoothing, result.w, tried)
+        rounding = value_rounding(problem.objective, problem.objective.evaluate(problem.objective.null_point()))
+        while budget is not None and best.at.value > rounding and best.selected(budget) < budget.budget:
+            added = _steepest(best.slope, tried, budget.bounds)
+            if added is None:
+                break
+            tried = np.sort(np.append(tried, added))
+            other = self._minimum(problem, loss.smoothing, best.at.point, tried)
+            if other.selected(budget) > budget.budget or other.at.value > best.at.value + rounding:
+                break
+            best = other
+        if not best.finished and result.converged:
+            result = replace(result, status=Status.MAX_ITER, message=_UNFINISHED)
+        exact = problem.with_loss(Quantile(self.quantile, 0.0))
+        return Fit(exact, moved(exact, result, best.at), best.at.value)
+
+    def _minimum(self, problem: Problem, width: float, w: Any, chosen: np.ndarray) -> _Minimum:
+        """Return the minimum of the pinball loss on some coordinates.
+
+        Without a ridge the descent goes from vertex to vertex, to the same minimiser from any start. Else the smoothing
+        is narrowed with warm starts.
+        """
+        objective = problem.objective.with_loss(Quantile(self.quantile, 0.0))
+        ridged = bool(np.any(double(objective.l2)))
+        if not ridged:
+            found = _at_vertex(objective, problem.constraint, w, chosen)
+            if found is not None:
+                return found
+        bounds = (getattr(problem.constraint, side, None) for side in ("lower", "upper"))
+        on_these = replace(problem, constraint=Sparsity(0, tuple(chosen.tolist()), *bounds))
+        least = _EXACT * max(objective.value(0.0 * w), float(np.finfo(float).tiny))
+        smoothed = problem.objective.evaluate(w)
         while width >= least:
             width /= _NARROWER
-            w = refitted(problem.with_loss(Quantile(self.quantile, width)), w).point
-        at = exact.objective.evaluate(w)
-        vertex = _at_vertex(exact, w)
-        if vertex is None:
-            if result.converged:
-                result = replace(result, status=Status.MAX_ITER, message=_UNFINISHED)
-        else:
-            there = exact.objective.evaluate(vertex)
-            if there.value <= at.value + value_rounding(exact.objective, at):
-                at = there
-        return Fit(exact, moved(exact, result, at), at.value)
+            smoothed = refitted(on_these.with_loss(Quantile(self.quantile, width)), w)
+            w = smoothed.point
+        return _Minimum(objective.evaluate(w), double(smoothed.gradient), ridged)
 
 
-def _is_linear_program(problem: Problem) -> bool:
-    """Return whether the pinball loss alone is minimised, without a ridge and bounds."""
-    return problem.bounds is None and not np.any(double(problem.objective.l2))
+@dataclass(frozen=True, slots=True)
+class _Minimum:
+    """A minimum of the pinball loss on some coordinates: f there, a subgradient, and whether it was reached."""
+
+    at: Evaluation
+    slope: np.ndarray
+    finished: bool
+
+    def selected(self, budget: CoordinateBudget) -> int:
+        """Return how many of the coordinates that count are not zero."""
+        return np.setdiff1d(np.flatnonzero(to_numpy(self.at.point)), budget.free).size
 
 
-def _at_vertex(problem: Problem, w: Any) -> Any:
-    """Return the minimiser without a ridge and bounds on the support of a point that is nearest to the null model.
+def _at_vertex(objective: Any, constraint: Any, w: Any, chosen: np.ndarray) -> _Minimum | None:
+    """Return the minimum without a ridge on some coordinates, at the minimiser that is nearest to the null model.
 
     None if the limit of steps was reached.
     """
-    objective, constraint = problem.objective, problem.constraint
-    chosen = constraint.project(w).support.indices
-    if not chosen.shape[0]:
-        return w
-    few = objective.columns(chosen)
+    if not chosen.size:
+        at = objective.evaluate(w)
+        return _Minimum(at, double(at.gradient), True)
+    budget, indices = coordinate_budget(constraint, tuple(objective.shape)), move(chosen, w)
+    few = objective.columns(indices)
     y, _, weights = rows_of(few, few.evaluate(few.zeros()))
     y = y if few.offset is None else y - double(few.offset)
     loss, counted = few.loss, weights > 0
     assert isinstance(loss, Quantile)
     found = minimise_pinball(
         double(few.design.dense())[counted], y[counted], weights[counted], loss.quantile,
-        double(gather(w, chosen)), double(gather(objective.null_point(), chosen)),
+        double(gather(w, indices)), double(gather(objective.null_point(), indices)),
+        None if budget is None or budget.bounds is None else budget.bounds[:, chosen],
     )  # fmt: skip
     if found is None:
         return None
-    v = namespace(w).astype(move(found, w), w.dtype)
-    return constraint.project(scatter(v, chosen, w.shape[0])).point
+    slope = np.zeros(y.size)
+    slope[counted] = -weights[counted] * found.multiplier
+    point, slope = (namespace(w).astype(move(values, w), w.dtype) for values in (found.point, slope))
+    at = objective.evaluate(scatter(point, indices, w.shape[0]))
+    return _Minimum(at, double(objective.design.pullback(slope)), True)
+
+
+def _steepest(slope: np.ndarray, tried: np.ndarray, bounds: np.ndarray | None) -> int | None:
+    """Return the coordinate, of those not tried yet, along which f falls most steeply; None if along none."""
+    lower, upper = np.full((2, slope.size), [[-np.inf], [np.inf]]) if bounds is None else bounds
+    fall = np.maximum(np.where(upper > 0, -slope, 0.0), np.where(lower < 0, slope, 0.0))
+    fall[tried] = 0.0
+    j = int(np.argmax(fall))
+    return j if fall[j] > _FLAT * np.max(np.abs(slope)) else None
 
 
 @dataclass(frozen=True)
@@ -204,9 +248,13 @@ class SparseQuantileRegression(SparseRegressor):
 
     Notes
     -----
-    On the features that were found the smoothing is divided by 4, with warm starts, until it no longer matters. Without
-    a ridge the minimum is then a vertex: the prediction passes through as many targets as there are coefficients. Where
-    several coefficients have the least loss, those nearest to the model without features are returned.
+    The features are searched with the smoothed loss; heuristic, as all searches are. On them the pinball loss itself is
+    minimised. Without a ridge a minimum is at a vertex: the prediction passes through as many targets as there are
+    coefficients that are at no bound. The descent goes from vertex to vertex, and where several coefficients have the
+    least loss, those nearest to the model without features are returned. With a ridge the smoothing is divided by 4,
+    with warm starts, until it no longer matters. If there are fewer features than k, as with bounds, features that
+    lower the pinball loss but not the smoothed one are added; so with room for all of them the minimum is the global
+    one.
 
     `score` is :math:`D^2` of the pinball loss, as `sklearn.metrics.d2_pinball_score`. `objective_` is the mean pinball
     loss, with the ridge; for a given `smoothing` the smoothed one.
