@@ -1,5 +1,6 @@
 """What every test may rely on: no display, repeatable hypothesis runs, and the real data where there is some."""
 
+import gc
 import os
 import runpy
 from pathlib import Path
@@ -12,6 +13,11 @@ os.environ["MPLBACKEND"] = "agg"
 
 hypothesis.settings.register_profile("house", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("house")
+
+
+def pytest_collection_finish() -> None:
+    """Let collections of garbage pass over what lives as long as the process: the modules and the tests."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

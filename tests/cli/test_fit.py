@@ -13,7 +13,7 @@ from hardthresh.cli.task import models
 from hardthresh.core.numbers import signed
 from hardthresh.core.registry import lookup
 from hardthresh.storage import load_notes
-from levels import in_turn
+from levels import in_turn, turn
 
 
 @pytest.fixture
@@ -163,25 +163,42 @@ def test_the_ridge_of_a_given_number_is_that_of_the_estimator_or_the_one_given(f
     assert fitted(*REGRESSION, "--k", 2, "--alpha", 0.5)[0].alpha == 0.5
 
 
-@in_turn("loss,k", sorted({loss for loss, _ in models()} & set(losses.pointwise_losses())), [2, "1-5"])
-def test_every_registered_loss(done, table, folder, loss, k):
+LOSSES = sorted({loss for loss, _ in models()} & set(losses.pointwise_losses()))
+
+
+@pytest.fixture
+def of_loss(done, table, folder):
+    """Fits a table whose target suits a loss, and returns the loss, the model and what was printed."""
+
+    def fit(loss, *args):
+        rng, X, known = np.random.default_rng(0), features(table), lookup("loss", loss)()
+        noise = 1.0 if loss == "negative_binomial" else 0.1  # its counts vary more than Poisson counts
+        table.with_columns(y=known.example_target(1.5 * X[:, 1] - X[:, 2], rng, noise)).write_csv(folder / "table.csv")
+        text = done("fit", "table.csv", *REGRESSION, "--loss", loss, "--out", "model.json", *args)
+        return known, ht.load("model.json"), " ".join(text.split())
+
+    return fit
+
+
+@in_turn("loss,k", LOSSES, [2, "1-5"])
+def test_every_registered_loss(of_loss, done, loss, k):
     """A loss that has estimators is a word for ``--loss``, and says what its coefficients mean."""
-    rng, X, known = np.random.default_rng(0), features(table), lookup("loss", loss)()
-    noise = 1.0 if loss == "negative_binomial" else 0.1  # its counts vary more than Poisson counts
-    table.with_columns(y=known.example_target(1.5 * X[:, 1] - X[:, 2], rng, noise)).write_csv(folder / "table.csv")
-    text = done("fit", "table.csv", *REGRESSION, "--loss", loss, "--k", k, "--out", "model.json", "--report", "r.html")
-    model = ht.load("model.json")
+    known, model, text = of_loss(loss, "--k", k)
     assert type(model._loss) is type(known)
     assert {1, 2} <= set(model.support_.tolist())
-    page = (folder / "r.html").read_text(encoding="utf-8")
-    if known.multiplies:
-        assert "A coefficient is the change of the log" in text
-        assert f"multiplies {known.multiplies} " in " ".join(page.split())
-    else:
-        changed = "decision value, which is positive for" if known.classifies else "target"
-        assert f"A coefficient is the change of the {changed}" in " ".join(text.split())
-        assert ("speak for" if known.classifies else "raises the prediction by") in " ".join(page.split())
+    changed = "decision value, which is positive for" if known.classifies else "target"
+    assert f"A coefficient is the change of the {'log' if known.multiplies else changed}" in text
     assert done("predict", "model.json", "table.csv").count("\n") == 61
+
+
+@pytest.mark.parametrize("loss", turn(LOSSES, "the report of a loss"))
+def test_a_report_says_what_a_coefficient_of_every_loss_means(of_loss, folder, loss):
+    known, _, _ = of_loss(loss, "--k", 2, "--report", "r.html")
+    page = " ".join((folder / "r.html").read_text(encoding="utf-8").split())
+    if known.multiplies:
+        assert f"multiplies {known.multiplies} " in page
+    else:
+        assert ("speak for" if known.classifies else "raises the prediction by") in page
 
 
 def test_a_model_without_features(fitted, table):

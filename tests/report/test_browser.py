@@ -203,6 +203,7 @@ def test_the_slider_shows_one_model_at_a_time_and_announces_it(browse, report, c
         assert shown.startswith(f"{place} feature")
 
 
+@only_at("pairs")
 def test_dark_screens_get_dark_colours(browse, report, tmp_path):
     picture = tmp_path / "dark.png"
     browse(report, f"--screenshot={picture}", "--window-size=1200,5000", "--force-dark-mode")

@@ -15,7 +15,7 @@ import hardthresh
 from hardthresh import SparseCoxRegression, SparseLinearRegression, SparseLinearRegressionCV, SparseLogisticRegression
 from hardthresh.core.errors import MissingDependencyError
 from hardthresh.core.numbers import signed
-from hardthresh.report import write_report
+from hardthresh.report import html, write_report
 from levels import at, only_at
 
 DAY = datetime.date(2026, 1, 31)
@@ -70,7 +70,7 @@ class Page(HTMLParser):
 
 
 @pytest.fixture
-def report(tmp_path):
+def drawn_report(tmp_path):
     """Writes a report and returns its page."""
 
     def write(estimator, **options):
@@ -82,12 +82,19 @@ def report(tmp_path):
     return write
 
 
+@pytest.fixture
+def report(drawn_report, monkeypatch):
+    """Does the same without drawing the charts, which takes most of the time and adds no words."""
+    monkeypatch.setattr(html, "_inline", lambda figure, prefix: "<svg></svg>")
+    return drawn_report
+
+
 def source(tmp_path):
     return (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_cross_validated_classifier_is_told_in_full(classifier, report):
-    page = report(classifier, data_summary=DATA, command="hardthresh fit colon.csv --target tissue")
+def test_a_cross_validated_classifier_is_told_in_full(classifier, drawn_report):
+    page = drawn_report(classifier, data_summary=DATA, command="hardthresh fit colon.csv --target tissue")
     assert page.text.startswith(f"{classifier.n_nonzero_coefs_} of 200 features chosen to predict the target: tumour")
     parts = len(classifier.models_)
     for sentence in [
@@ -213,8 +220,8 @@ def test_one_feature(build, report):
 
 
 @only_at("pairs")
-def test_of_many_features_the_chart_shows_forty_and_the_table_all(build, report, tmp_path):
-    page = report(build(200, 2000, classes=(0, 1)))
+def test_of_many_features_the_chart_shows_forty_and_the_table_all(build, drawn_report, tmp_path):
+    page = drawn_report(build(200, 2000, classes=(0, 1)))
     assert "200 of 2,000 features chosen to predict the target: class 1 against class 0" in page.text
     assert "the 40 largest; 160 smaller are not drawn" in page.text
     assert "The 40 largest of 200 are drawn; the table has all." in page.text
@@ -245,8 +252,8 @@ def test_lone_surrogates_are_replaced(build, report):
 
 
 @pytest.mark.parametrize("model", ["classifier", "regression"])
-def test_the_report_loads_nothing_from_the_network(request, report, tmp_path, model):
-    page = report(request.getfixturevalue(model), data_summary=DATA)
+def test_the_report_loads_nothing_from_the_network(request, drawn_report, tmp_path, model):
+    page = drawn_report(request.getfixturevalue(model), data_summary=DATA)
     text = source(tmp_path)
     assert re.findall(r"https?:|//\w|@import|\bftp:", text.replace("<!doctype html>", "")) == []
     assert {tag for tag, _ in page.elements}.isdisjoint({"iframe", "object", "embed", "img", "video", "audio"})
@@ -261,8 +268,8 @@ def test_the_report_loads_nothing_from_the_network(request, report, tmp_path, mo
     assert all(target.startswith("#") for target in re.findall(r"url\(([^)]*)\)", text))
 
 
-def test_links_inside_the_page_lead_somewhere_and_no_name_is_used_twice(classifier, report, tmp_path):
-    page = report(classifier)
+def test_links_inside_the_page_lead_somewhere_and_no_name_is_used_twice(classifier, drawn_report, tmp_path):
+    page = drawn_report(classifier)
     names = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
     assert len(names) == len({*names})
     wanted = [
@@ -285,22 +292,22 @@ def test_the_report_is_accessible_to_screen_readers(classifier, report):
 
 
 @only_at("pairs")
-def test_equal_input_gives_an_equal_file(classifier, report, tmp_path):
+def test_equal_input_gives_an_equal_file(classifier, drawn_report, tmp_path):
     import matplotlib
 
-    report(classifier, data_summary=DATA)
+    drawn_report(classifier, data_summary=DATA)
     first = source(tmp_path)
     with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "black"}):
-        report(classifier, data_summary=DATA)
+        drawn_report(classifier, data_summary=DATA)
     assert source(tmp_path) == first
 
 
-def test_writing_leaves_matplotlib_as_it_was(classifier, report):
+def test_writing_leaves_matplotlib_as_it_was(classifier, drawn_report):
     import matplotlib
     import matplotlib.pyplot as plt
 
     before = dict(matplotlib.rcParams)
-    report(classifier)
+    drawn_report(classifier)
     assert dict(matplotlib.rcParams) == before
     assert plt.get_fignums() == []
 
