@@ -100,6 +100,10 @@ REFUSED = [
     (["--target", "count", "--categorical", "colr"], "has no column 'colr' for the categories; did you mean 'colour'?"),
     (["--target", "count", "--categorical", "count"], "--categorical count is not a feature"),
     (
+        ["--target", "count", "--categorical", "colour,x0"],
+        "the categories 'x0' of shop.csv have another level in each row; if they identify rows, add --id x0 in place",
+    ),
+    (
         ["--target", "count", "--exposure", "hours", "--drop", "colour"],
         "--exposure is for the logarithm of an expected",
     ),

@@ -416,6 +416,47 @@ def test_check_24_an_unknown_level_is_refused_where_it_matters(case):
         assert model.predict(huge).shape == (2,)
 
 
+def sites(n_sites, n=120):
+    """Eight columns of numbers, of which two predict, a site that does not, and the target."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((n, 8))
+    y = X[:, 0] - 0.6 * X[:, 1] + rng.standard_normal(n)
+    return X, np.array([f"site {j}" for j in rng.permutation(np.arange(n) % n_sites)]), y
+
+
+def test_a_column_that_identifies_rows_is_refused(plain):
+    X, colour, size, y = table(plain)
+    rows = np.array([f"row {j}" for j in range(y.size)])
+    given = frame("pandas", X, colour=colour, size=size, pid=rows)
+    with pytest.raises(InvalidInputError, match="column 'pid' has 80 levels in as many rows, so it identifies rows"):
+        plain.make().fit(given, y)
+    weights = np.where(rows == "row 3", 0.0, 1.0)
+    with pytest.raises(InvalidInputError, match="column 'pid' has 79 levels in as many rows"):
+        plain.make().fit(given, y, sample_weight=weights)
+
+
+@pytest.mark.parametrize(
+    ("n_sites", "weight", "share"),
+    [(12, 1, None), (13, 1, None), (14, 1, "11%"), (60, 1, "50%"), (25, 2, None), (26, 2, "10%"), (14, 0.5, "11%")],
+)
+def test_few_rows_for_each_level_are_warned_of(n_sites, weight, share):
+    X, site, y = sites(n_sites)
+    model = ht.SparseLinearRegression(n_nonzero_coefs=2)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(frame("polars", X, site=site), y, sample_weight=np.full(y.size, weight))
+    n = 240 if weight == 2 else 120  # weight 2 is a row given twice
+    expected = f"column 'site' has {n_sites} levels in {n} rows, which explain {share} of the variance of any target by"
+    assert [str(warning.message)[: len(expected)] for warning in caught] == ([] if share is None else [expected])
+
+
+def test_two_levels_are_never_too_many():
+    X, site, y = sites(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ht.SparseLinearRegression(n_nonzero_coefs=1).fit(frame("pandas", X[:9], site=site[:9]), y[:9])
+
+
 def test_lists_of_columns_are_checked():
     X, y = np.arange(12.0).reshape(6, 2), np.arange(6.0)
     for given, message in [

@@ -76,6 +76,11 @@ def read_table(path: Path, kind: str, request: Request) -> Data:
         gaps = 0
         for name in factors:
             columns[name], empty = _levels(frame[name], path, name, may_be_missing=request.may_be_missing)
+            if request.learn and "weight" not in roles and 1 < rows == columns[name].n_unique():
+                raise InvalidInputError(
+                    f"the categories {name!r} of {path} have another level in each row; if they identify rows, "
+                    f"add --id {_as_option([name])} in place of --categorical, and if they are numbers, leave it out"
+                )
             gaps += empty
             if empty:
                 remarks += (f"{plural(empty, 'missing value')} of {name!r} became its level {NO_LEVEL!r}",)

@@ -10,14 +10,23 @@ import numpy as np
 from scipy.sparse import issparse
 
 from hardthresh.constraints.labels import is_missing
-from hardthresh.core.errors import InvalidInputError, format_value, numbered, plural
+from hardthresh.core.errors import InvalidInputError, format_value, numbered, plural, warn
 from hardthresh.core.schema import stored
 
 from ..frames import SHOWN, called, categorical_columns, coded, frame_of
 from .columns import column_indices
+from .null_comparison import rows_of_weight
 
 MOST_LEVELS = 1000
 """The largest number of levels that are encoded: a column of more is likely to identify rows, or needs fewer levels."""
+
+ROWS_PER_LEVEL = 10
+"""The least number of rows for each coefficient of a column without a warning.
+
+Peduzzi and others (1996, *Journal of Clinical Epidemiology* 49, 1373-1379) found ten to be the least that give
+coefficients without bias. L levels explain (L - 1) / (n - 1) of the variance of any target of n rows by chance, so this
+is a tenth; `docs/guide/tables.rst` has what larger shares cost.
+"""
 
 Level: TypeAlias = bool | int | float | str
 Codes: TypeAlias = tuple[list[Level], np.ndarray]
@@ -238,7 +247,12 @@ def encoding_of(
     Raises
     ------
     InvalidInputError
-        For more than `MOST_LEVELS` levels.
+        For more than `MOST_LEVELS` levels, and for a column with another level in each row.
+
+    Warns
+    -----
+    UserWarning
+        For more than two levels with less than `ROWS_PER_LEVEL` rows for each of their coefficients.
     """
     factors = []
     for column, (levels, places) in sorted(codes.items()):
@@ -249,9 +263,26 @@ def encoding_of(
                 f"{called(column, names)} has {seen.size:,} levels, and at most {MOST_LEVELS:,} are encoded; join rare "
                 "levels, encode it as numbers, for example with sklearn.preprocessing.TargetEncoder, or leave it out"
             )
+        _check_rows(called(column, names), seen.size, np.ones(len(places)) if weights is None else weights[weights > 0])
         reference = None if column in every_level or seen.size == 1 else int(np.argmax(frequency[seen]))
         factors.append(Factor(column, tuple(levels[place] for place in seen), reference))
     return Encoding(n_features, tuple(factors))
+
+
+def _check_rows(column: str, n_levels: int, weights: np.ndarray) -> None:
+    """Refuse a column that has another level in each row, and warn of one that has few rows for each of its levels."""
+    n = rows_of_weight(weights)
+    if 1 < n <= n_levels:
+        raise InvalidInputError(
+            f"{column} has {plural(n_levels, 'level')} in as many rows, so it identifies rows and tells nothing about "
+            "others; leave it out, join its levels, or use it as numbers if it holds some"
+        )
+    if n_levels > 2 and n < ROWS_PER_LEVEL * (n_levels - 1):
+        warn(
+            f"{column} has {plural(n_levels, 'level')} in {n:,.0f} rows, which explain {(n_levels - 1) / (n - 1):.0%} "
+            "of the variance of any target by chance, so it may be chosen in place of features that predict; join its "
+            "levels, encode it as numbers, for example with sklearn.preprocessing.TargetEncoder, or leave it out"
+        )
 
 
 def _of_array(column: np.ndarray) -> tuple[list[Any], np.ndarray]:
