@@ -206,6 +206,31 @@ def test_a_narrow_smoothing_does_not_end_the_search_below_the_budget():
         assert least <= mean_pinball_loss(y, model.predict(X)) <= least + 0.01 / 4
 
 
+@pytest.mark.parametrize("repeats", [1, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_scale_of_noise_that_falls_to_zero_is_told(seed, repeats):
+    """With 13 coefficients for 20 rows; repeated rows are no evidence that they are exact."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((20, 16))
+    y = X[:, 0] + rng.standard_normal(20)
+    with pytest.warns(ConvergenceWarning, match="fitted exactly, as many as there are coefficients"):
+        model = ht.SparseHuberRegression(n_nonzero_coefs=12).fit(np.repeat(X, repeats, axis=0), np.repeat(y, repeats))
+    assert not model.converged_
+    assert np.count_nonzero(~model.outliers_) == 13 * repeats
+
+
+@pytest.mark.parametrize("spoilt", [0, 5])
+def test_rows_without_noise_are_fitted_exactly_beside_outliers(spoilt):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 16))
+    y = 3.0 * X[:, 4] - X[:, 9]
+    y[:spoilt] += 10.0 * rng.standard_normal(spoilt)
+    model = ht.SparseHuberRegression(n_nonzero_coefs=2).fit(X, y)
+    assert model.converged_
+    assert_array_equal(np.flatnonzero(model.outliers_), np.arange(spoilt))
+    assert_allclose(model.coef_[model.support_], [3.0, -1.0], atol=1e-6)
+
+
 @pytest.mark.parametrize("cls", [ht.SparseHuberRegression, ht.SparseHuberRegressionCV])
 def test_outliers_are_told_for_every_row_given(cls):
     X, y, _ = drawn("huber")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.metrics import r2_score
 
-from hardthresh.arrays import move, to_numpy
+from hardthresh.arrays import double, move, to_numpy
 from hardthresh.core.checking import checked_number
 from hardthresh.core.objective import Evaluation
-from hardthresh.core.result import Result
+from hardthresh.core.result import Result, Status
 from hardthresh.losses import Huber, Loss
 
 from ..documentation import public_estimator
@@ -18,12 +19,18 @@ from ..parameters import own_parameters
 from ..soundness import check_numbers
 from ..table import Table
 from .cross_validation import SparseLinearModelCV
-from .nuisance import Nuisance, ScalarNuisance, rows_of, spread
+from .nuisance import Fit, Nuisance, ScalarNuisance, moved, pointwise, refitted, rows_of, spread
 from .problem import Problem
 from .regressor import SparseRegressor
 
 _LEAST_SCALE = 1e-8
 """Share of the largest target below which the scale of the noise is not estimated: a perfect fit has none."""
+_REACHED, _NARROWER = 1 + 1e-9, 4.0
+"""A scale up to this factor above the least one counts as that; where none is found, it is divided by 4 down to it."""
+_DEGENERATE = (
+    "{:.0%} of the rows are fitted exactly, as many as there are coefficients, so that the scale of the noise falls to "
+    "zero; choose fewer features, or set delta"
+)
 
 
 class NoiseScale(ScalarNuisance):
@@ -51,13 +58,48 @@ class NoiseScale(ScalarNuisance):
     def update(self, objective: Any, at: Evaluation) -> float:
         """Return the scale of the residuals at a point."""
         y, u, weights = rows_of(objective, at)
-        least = _LEAST_SCALE * (float(np.max(np.abs(y))) or 1.0)
-        return max(noise_scale(u - y, weights, self.epsilon), least)
+        return max(noise_scale(u - y, weights, self.epsilon), _least_scale(y))
+
+    def finish(self, problem: Problem, result: Result) -> Fit:
+        """Return the fit on the support of a result, with the scale that belongs to it.
+
+        The joint objective is convex. So if it falls with the scale where that is the least one, it has no minimiser
+        with a larger one. That is no failure where more rows are fitted exactly than any coefficients can.
+        """
+        fit = super().finish(problem, result)
+        y, scale, at = double(problem.objective.y), self.parameter(pointwise(fit.problem)), fit.result.state.at
+        least = _least_scale(y)
+        if fit.result.converged and scale > _REACHED * least:
+            return fit
+        while scale > least:
+            scale = max(scale / _NARROWER, least)
+            problem = problem.with_loss(self.loss(scale))
+            at = refitted(problem, at.point)
+            if self.update(problem.objective, at) > _REACHED * scale:
+                return fit
+        _, u, weights = rows_of(problem.objective, at)
+        exact = (np.abs(u - y) <= self.epsilon * least) & (weights > 0)
+        if _interpolates(problem, at.point, exact) and np.any(weights[~exact]):
+            message = _DEGENERATE.format(float(weights[exact].sum()))
+            result = replace(result, status=Status.NO_MINIMISER, message=message)
+        return Fit(problem, moved(problem, result, at), self.merit(problem.objective, at))
 
     def merit(self, objective: Any, at: Evaluation) -> float:
         """Return the joint objective of coefficients and scale."""
         scale = self.parameter(objective.loss)
         return scale + 2.0 * at.value / scale
+
+
+def _least_scale(y: np.ndarray) -> float:
+    """Return the scale below which that of the noise is not estimated."""
+    return _LEAST_SCALE * (float(np.max(np.abs(y))) or 1.0)
+
+
+def _interpolates(problem: Problem, w: Any, rows: np.ndarray) -> bool:
+    """Return whether there are no more distinct rows than coefficients, which could fit any targets there."""
+    few = problem.objective.columns(problem.constraint.project(w).support.indices)
+    table = np.column_stack([double(few.design.dense()), double(few.y)])[rows]
+    return bool(len(np.unique(table, axis=0)) < table.shape[1])
 
 
 def noise_scale(r: np.ndarray, weights: np.ndarray, epsilon: float) -> float:
@@ -120,6 +162,10 @@ class SparseHuberRegression(SparseRegressor):
     (Huber's concomitant scale). The features are searched with the scale of the targets, and again with that of the
     residuals, until they come back: at most five searches, of which the one with the least joint objective is kept.
     Heuristic, as the search is. Outliers among the features are not guarded against.
+
+    With half as many coefficients as rows the scale may fall to zero, and the fit passes through as many targets as
+    there are coefficients: then it has not converged, and the message says so. Where more rows than that are fitted
+    exactly, as those without noise beside outliers, it has.
 
     `score` is :math:`R^2`. No likelihood belongs to the loss; ``n_nonzero_coefs="auto"`` uses n times the logarithm of
     the mean loss in its place.

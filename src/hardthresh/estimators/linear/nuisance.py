@@ -103,7 +103,7 @@ class ScalarNuisance(Nuisance):
         Refits and updates alternate, and the secant method on the logarithm of the parameter speeds them up. Where the
         parameter does not settle within the limit of rounds, the result says that it has not converged.
         """
-        place, before, w = log(self.parameter(_pointwise(problem))), None, result.w
+        place, before, w = log(self.parameter(pointwise(problem))), None, result.w
         for _ in range(_ROUNDS):
             problem = problem.with_loss(self.loss(exp(place)))
             at = refitted(problem, w)
@@ -200,7 +200,7 @@ def spread(problem: Problem) -> float:
     return scale if scale > 1e-12 * size else size
 
 
-def _pointwise(problem: Problem) -> Loss:
+def pointwise(problem: Problem) -> Loss:
     """Return the loss of a problem, which is one of single predictions."""
     loss = problem.objective.loss
     assert isinstance(loss, Loss)
