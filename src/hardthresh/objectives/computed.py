@@ -356,6 +356,8 @@ class Computed(BaseObjective):
 
 def _number(value: Any) -> float:
     """Return the number that a callable returned as a float."""
+    if type(value) is float:
+        return value
     shape = tuple(getattr(value, "shape", ()))
     if shape:
         raise InvalidInputError(f"the function must return one number, got an array of shape {shape}; take the mean")

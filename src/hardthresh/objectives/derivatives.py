@@ -191,8 +191,8 @@ class Jax:
         if self._compiled and self._known is not None and np.array_equal(self._known[0], w):
             value, slope = self._known[1]
             return value, slope.copy()
-        value, slope = self._called("_both", w, *batch)
-        found = np.asarray(value), np.array(slope)
+        value, slope = (np.array(x) for x in self._called("_both", w, *batch))
+        found = value.item() if value.dtype.kind == "f" else value, slope
         if self._compiled:
             self._known = w, found
         return found[0], found[1].copy()
