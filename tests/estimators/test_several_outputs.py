@@ -8,10 +8,11 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.special import logsumexp
+from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import accuracy_score, log_loss, mean_squared_error, r2_score
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 
 import hardthresh as ht
 from hardthresh import (
@@ -272,6 +273,23 @@ def test_an_offset_is_a_known_part_of_each_predictor(cls):
         assert_allclose(slopes.mean(axis=0), 0.0, atol=1e-7)
     with pytest.raises(InvalidInputError, match=r"offset has shape \(\d+,\); \(\d+, 3\) is needed, one number per row"):
         cls(n_nonzero_coefs=3).fit(X, y, offset=offset[:, 0])
+
+
+def test_a_score_with_an_offset_is_the_mean_over_the_outputs():
+    """The null model of an output is its offset and a constant, as of least squares of one."""
+    X, y = regression_data(q=2)
+    rng = np.random.default_rng(2)
+    offset, weight = rng.standard_normal(y.shape), rng.integers(0, 3, len(X)).astype(float)
+    model = SparseLinearRegression(n_nonzero_coefs=2).fit(X, y, weight, offset)
+    expected = r2_score(y - offset, model.predict(X, offset) - offset, sample_weight=weight)
+    assert_allclose(model.score(X, y, weight, offset), expected, rtol=1e-12)
+    with config_context(enable_metadata_routing=True):
+        asks = SparseLinearRegression(n_nonzero_coefs=2).set_fit_request(offset=True).set_score_request(offset=True)
+        scores = cross_val_score(asks, X, y, cv=KFold(3), params={"offset": offset}, error_score="raise")
+    for (train, test), score in zip(KFold(3).split(X), scores, strict=True):
+        model = SparseLinearRegression(n_nonzero_coefs=2).fit(X[train], y[train], offset=offset[train])
+        known = offset[test]
+        assert_allclose(score, r2_score(y[test] - known, model.predict(X[test], known) - known), rtol=1e-10)
 
 
 @pytest.mark.parametrize("cls", BOTH)

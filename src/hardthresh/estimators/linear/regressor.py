@@ -46,20 +46,20 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
         r"""Return :math:`D^2`, the share of deviance that predictions remove; :math:`R^2` for least squares.
 
         It is 1 less the mean loss of the predictions over that of the best constant, to which the offset is added too;
-        the best is 1. Without an offset it is what the regressors of scikit-learn with the same loss return, and
-        `sklearn.metrics.d2_tweedie_score`. Where that constant has no loss, as where all targets are equal, it is 1 for
-        perfect predictions, else 0, as `r2_score` has it: NaN would be the mean over folds, and a grid search would
-        take its first candidate.
+        the best is 1. Of several outputs it is the mean over them. Without an offset it is what the regressors of
+        scikit-learn with the same loss return, and `sklearn.metrics.d2_tweedie_score`. Where that constant has no loss,
+        as where all targets are equal, it is 1 for perfect predictions, else 0, as `r2_score` has it: NaN would be the
+        mean over folds, and a grid search would take its first candidate.
 
         Parameters
         ----------
         X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
             Data.
-        y : array, shape (n_samples,)
+        y : array, shape (n_samples,) or (n_samples, n_outputs)
             Targets, in the domain of the loss.
         sample_weight : array, shape (n_samples,), optional
             Non-negative weights.
-        offset : array, shape (n_samples,), optional
+        offset : array, shape (n_samples,) or (n_samples, n_outputs), optional
             A known part of the linear predictor.
 
         Returns
@@ -78,4 +78,8 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
         rows = given.weighted_rows()
         u = double(self._linear_predictor(X, offset, "score"))[rows]
         weights, known = (None if part is None else double(part)[rows] for part in (given.sample_weight, given.offset))
-        return self._loss.d2_score(double(given.y)[rows], u, weights, known)
+        y = double(given.y)[rows]
+        if u.ndim == 1:
+            return self._loss.d2_score(y, u, weights, known)
+        assert known is not None  # several outputs are those of least squares
+        return float(np.mean([self._loss.d2_score(y[:, j], u[:, j], weights, known[:, j]) for j in range(u.shape[1])]))
