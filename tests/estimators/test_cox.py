@@ -42,6 +42,13 @@ def test_it_minimises_the_partial_likelihood_of_standardised_columns(ties):
     np.testing.assert_allclose(at.gradient[[2, 7]], 0.0, atol=1e-7)
 
 
+def test_events_at_one_time_tell_nothing_of_any_feature():
+    X, _ = drawn()
+    model = SparseCoxRegression(n_nonzero_coefs=2).fit(X, np.ones((len(X), 2)))
+    assert model.converged_
+    assert model.n_nonzero_coefs_ == 0 == model.support_.size
+
+
 def test_all_forms_of_y_are_one():
     X, y = drawn()
     expected = SparseCoxRegression(n_nonzero_coefs=2).fit(X, y).coef_

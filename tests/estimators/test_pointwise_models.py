@@ -47,6 +47,30 @@ def test_a_parameter_out_of_range_is_named(model, message):
         model.fit(X, y)
 
 
+PERFECT = [
+    (ht.SparseHuberRegression, lambda u: 1e-3 * u),
+    (ht.SparseQuantileRegression, lambda u: 1e-3 * u),
+    (ht.SparseGammaRegression, np.exp),
+    (ht.SparseTweedieRegression, np.exp),
+]
+
+
+@pytest.mark.parametrize(("cls", "mean"), PERFECT)
+def test_of_a_perfect_fit_features_with_coefficients_of_rounding_are_left_out(cls, mean):
+    X = np.random.default_rng(1).standard_normal((120, 10))
+    model = cls(n_nonzero_coefs=3).fit(X, mean(2 * X[:, 0]))
+    assert model.n_nonzero_coefs_ == 1
+    assert_array_equal(model.support_, [0])
+
+
+@pytest.mark.parametrize(("cls", "mean"), [pair for pair in PERFECT if pair[0] is not ht.SparseQuantileRegression])
+def test_a_small_coefficient_of_a_large_column_is_not_rounding(cls, mean):
+    X = np.random.default_rng(1).standard_normal((120, 10))
+    X[:, 4] *= 1e15
+    model = cls(n_nonzero_coefs=3, standardize=False).fit(X, mean(2 * X[:, 0] + 1e-15 * X[:, 4]))
+    assert_array_equal(model.support_, [0, 4])
+
+
 def test_outliers_change_least_squares_and_not_huber():
     X, y, _ = drawn("huber")
     spoilt = y.copy()

@@ -29,6 +29,7 @@ from .criterion import CriterionPath, criterion_path
 from .export import to_sklearn
 from .nuisance import Nuisance, settle
 from .problem import Problem, linear_predictor, point_of
+from .rounding import without_rounding
 from .selector import ColumnSelector, transforms
 
 _OF_A_CHOICE = (
@@ -215,10 +216,12 @@ class SparseLinearModel(ColumnSelector, AssessedModel):
         """Return the fit of a problem, and the problem with the parameter of its loss that was estimated with it."""
         nuisance = self._nuisance()
         if nuisance is None:
-            return problem, self._solve(problem, w0, seed, **options)
-        return settle(
-            nuisance, self._started(problem), lambda problem, w0: self._solve(problem, w0, seed, **options), w0
-        )
+            result = self._solve(problem, w0, seed, **options)
+        else:
+            problem, result = settle(
+                nuisance, self._started(problem), lambda problem, w0: self._solve(problem, w0, seed, **options), w0
+            )
+        return problem, without_rounding(problem, result)
 
     def _coefficients(self, problem: Problem, w: Any) -> dict[str, Any]:
         """Return the attributes that `predict` needs, for a point."""
