@@ -76,6 +76,8 @@ HELPERS = {
     "solvers/units.py": "what a sparse set chooses: coordinates, groups or rows",
     "solvers/exchange.py": "ranks exchanges of one coordinate for another, for solvers and certificates",
     "solvers/exchange_model.py": "the quadratic model of all exchanges, with bounds of its rounding",
+    "solvers/gains.py": "what one column gains within bounds",
+    "solvers/support_model.py": "the quadratic model on a support, without what leaves it",
     "solvers/local_search.py": "greedy paths, exchanges and add-drop moves of columns or groups",
     "solvers/momentum.py": "momentum rules",
     "solvers/start.py": "where solvers start",

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize as descend
 
+from boxes import least_squares
 from hardthresh.certificates import standard_errors, unit_effects
 from hardthresh.constraints import GroupSparsity, Sparsity
 from hardthresh.losses import Gamma, Logistic, Poisson, Squared
@@ -73,6 +74,32 @@ def test_bounds_hold_in_the_refits():
     for effect in unit_effects(f, constraint, result.w):
         assert effect.drop_cost > 0
         assert effect.substitute_cost <= effect.drop_cost + 1e-12
+
+
+@pytest.mark.parametrize("lower", [0.0, -0.3])
+def test_the_closest_substitute_is_one_that_the_bounds_allow(lower):
+    """Also of features at a bound; of 40 features most would join with a sign, or a size, that is forbidden."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((60, 40)) + rng.standard_normal((60, 1))
+    y = X[:, :4] @ [1.0, 0.8, -0.7, 0.5] + rng.standard_normal(60)
+    f, upper = LinearModel(X, y), np.inf if lower == 0.0 else 0.3
+    bounds = np.stack([np.full(40, lower), np.full(40, upper)])
+    constraint, w = Sparsity(3, lower=lower, upper=upper), np.zeros(40)
+    chosen = minimize(f, constraint, tol=1e-12).support.indices.tolist()
+    w[chosen], _ = least_squares(X[:, chosen], y, bounds[:, chosen])
+    assert np.isin(w[chosen], bounds).any() == (lower < 0.0)
+    effects = unit_effects(f, constraint, w)
+    assert [effect.unit for effect in effects] == chosen
+    for effect in effects:
+        rest = [i for i in chosen if i != effect.unit]
+        costs = {
+            j: least_squares(X[:, [*rest, j]], y, bounds[:, [*rest, j]])[1] / 60 - f.evaluate(w).value
+            for j in range(40)
+            if j not in chosen
+        }
+        assert effect.substitute == min(costs, key=costs.get)
+        assert effect.substitute_cost == pytest.approx(costs[effect.substitute], abs=1e-9)
+        assert effect.substitute_cost < effect.drop_cost
 
 
 def test_a_copy_replaces_a_feature_at_no_cost():

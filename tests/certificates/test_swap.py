@@ -280,26 +280,59 @@ def test_with_bounds_the_exchange_keeps_to_them():
     assert_allclose(at.value - found.decrease, refit(f, swapped, lower=0.0), rtol=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_coordinates_at_their_bounds_are_exchanged_too(seed):
-    """Against every exchange, each fitted within the bounds by SciPy."""
-    f, rng = model_of(seed), np.random.default_rng(seed)
-    X, chosen = f.design.dense() / np.sqrt(40), np.sort(rng.permutation(9)[:3])
-    bounds = np.stack([-rng.uniform(0.05, 0.3, 9), rng.uniform(0.05, 0.3, 9)])
-    w = np.zeros(9)
-    w[chosen], value = least_squares(X[:, chosen], f.y / np.sqrt(40), bounds[:, chosen])
-    assert np.isin(w[chosen], bounds[:, chosen]).any()
+def box(rng, d, kind):
+    """Bounds at zero from below, or two-sided ones so narrow that coefficients reach them."""
+    if kind == "not negative":
+        return np.stack([np.zeros(d), np.full(d, np.inf)])
+    return rng.choice([0.02, 0.2], d) * np.array([[-1.0], [1.0]])
+
+
+def within(f, chosen, bounds):
+    """The minimiser within bounds on a support, its value, and those of all exchanges, each by SciPy."""
+    X, y = (part / np.sqrt(len(f.y)) for part in (f.design.dense(), f.y))
+    w = np.zeros(X.shape[1])
+    w[chosen], value = least_squares(X[:, chosen], y, bounds[:, chosen])
     values = {
-        (int(i), j): least_squares(X[:, some], f.y / np.sqrt(40), bounds[:, some])[1]
-        for i in chosen
-        for j in set(range(9)) - set(chosen.tolist())
+        (i, j): least_squares(X[:, some], y, bounds[:, some])[1]
+        for i in chosen.tolist()
+        for j in set(range(X.shape[1])) - set(chosen.tolist())
         for some in [[*(c for c in chosen.tolist() if c != i), j]]
     }
+    return w, value, values
+
+
+@pytest.mark.parametrize("kind", ["not negative", "both sides"])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_best_exchange_within_bounds_is_found(seed, kind):
+    """Of 81 exchanges, where 10 are refitted; with both sides some of the chosen coefficients are at their bounds."""
+    f, rng = model_of(seed, d=30), np.random.default_rng(seed)
+    bounds, d = box(rng, 30, kind), 30
+    constraint = Sparsity(3, lower=bounds[0], upper=bounds[1])
+    chosen = rng.permutation(d)[:3] if kind == "both sides" else minimize(f, constraint, tol=1e-12).support.indices
+    chosen = np.sort(chosen)
+    w, value, values = within(f, chosen, bounds)
+    assert np.isin(w[chosen], bounds[:, chosen]).any() == (kind == "both sides")
     best = min(values, key=values.__getitem__)
-    found = swap_certificate(f, Sparsity(3, lower=bounds[0], upper=bounds[1]), f.evaluate(w), tries=20)
+    found = swap_certificate(f, constraint, f.evaluate(w))
     assert (found.removed, found.added) == best
     assert_allclose(found.decrease, value - values[best], rtol=1e-6, atol=1e-10)
     assert found.optimal == (values[best] >= value)
+    assert found.tried == 10
+
+
+def test_forbidden_exchanges_do_not_take_the_place_of_allowed_ones():
+    """Twelve columns would help with a negative coefficient only, more than one that may join."""
+    rng = np.random.default_rng(0)
+    first, second = rng.standard_normal((2, 60))
+    near = -second[:, None] + 0.05 * rng.standard_normal((60, 12))
+    X = np.column_stack([first, near, second + 0.5 * rng.standard_normal(60)])
+    f, constraint = LinearModel(X, 0.2 * first + second), Sparsity(1, lower=0.0)
+    at = minimiser_on(f, [0])
+    assert at.point[0] > 0
+    found = swap_certificate(f, constraint, at)
+    assert not found.optimal
+    assert (found.removed, found.added) == (0, 13)
+    assert_allclose(found.decrease, at.value - refit(f, {13}, lower=0.0), rtol=1e-6)
 
 
 @pytest.mark.parametrize("k", [0, 9])

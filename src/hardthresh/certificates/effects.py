@@ -18,10 +18,9 @@ from hardthresh.losses import MultiTask
 from hardthresh.objectives import LinearModel, MultiOutputModel
 from hardthresh.objectives.flat import FlatModel
 from hardthresh.solvers.exchange import Exchange, try_exchanges
-from hardthresh.solvers.exchange_model import ExchangeModel
 from hardthresh.solvers.subspace import FULL_SOLVE, refine
 
-from .swap import examined, joining, units
+from .swap import exchange_model, joining, units
 
 _SINGULAR = 1e-12
 """Share of the largest eigenvalue of the scaled Hessian below which columns count as dependent. The rounding of a sum
@@ -104,26 +103,24 @@ def unit_effects(objective: LinearObjective, constraint: Constraint, w: Array) -
     at = exact.evaluate(as_double(w))
     support = constraint.project(at.point).support
     numbers, chosen = units(constraint, support, at.point.shape[0])
-    indices = examined(constraint, at, support)
-    if indices is None:
+    model = exchange_model(exact, constraint, at, support)
+    if model is None:
         return ()
-    model = ExchangeModel(exact, at, indices)
     candidates = list(model.candidates(joining(numbers, chosen)))
     effects = []
     for number in chosen.tolist():
         columns = np.flatnonzero(numbers == number)
         drop_cost = _without(exact, constraint, at, move(columns, at.point)) - at.value
         best = Exchange(number, -1, 0.0)
-        if np.isin(columns, to_numpy(indices)).all():  # else the unit is at a bound, where the model does not hold
-            removal = model.removal(columns)
-            for some in candidates:
-                decreases = model.decreases(some, removal)
-                if not decreases.size:
-                    continue
-                place = int(np.argmax(decreases))
-                gain = float(decreases[place]) + removal.cost - model.refit
-                if gain > max(best.decrease, 0.0):
-                    best = Exchange(number, int(some.numbers[place]), gain)
+        removal = model.removal(columns)
+        for some in candidates:
+            decreases = model.decreases(some, removal)
+            if not decreases.size:
+                continue
+            place = int(np.argmax(decreases))
+            gain = float(decreases[place]) + removal.cost - model.refit
+            if gain > max(best.decrease, 0.0):
+                best = Exchange(number, int(some.numbers[place]), gain)
         if best.added < 0:
             effects.append(UnitEffect(number, drop_cost, None, nan))
             continue

@@ -7,20 +7,18 @@ from math import inf, nan
 
 import numpy as np
 
-from hardthresh.arrays import as_double, double, namespace, to_numpy, top_k
-from hardthresh.constraints import Coordinates
-from hardthresh.core.constraint import BlockBudget, Constraint, CoordinateBudget, Projection, Structure
+from hardthresh.arrays import as_double, namespace, to_numpy, top_k
+from hardthresh.core.constraint import BlockBudget, Constraint, CoordinateBudget, Structure
 from hardthresh.core.objective import Evaluation, LinearObjective, require
 from hardthresh.core.schema import stored
 from hardthresh.core.support import Support
 from hardthresh.core.threads import serial_blas
-from hardthresh.core.typing import Array
 from hardthresh.solvers.block_search import block_model
 from hardthresh.solvers.block_tableau import BlockChoice
-from hardthresh.solvers.exchange import Exchange, try_exchanges
-from hardthresh.solvers.exchange_model import ExchangeModel, Removal
+from hardthresh.solvers.exchange import Exchange, moving_and_held, try_exchanges
+from hardthresh.solvers.exchange_model import ExchangeModel
 from hardthresh.solvers.subspace import FULL_SOLVE, refine
-from hardthresh.solvers.working_set.tableau import twice_gains
+from hardthresh.solvers.support_model import Removal
 
 WIDEST = 2048
 """The largest number of columns of a group, or of all chosen groups, whose Hessian is computed: it takes 32 MB."""
@@ -111,9 +109,11 @@ def swap_certificate(
     Notes
     -----
     Cost: s + 1 data passes for a support of s coordinates, and little for each refit; for groups also the Hessian of
-    each group. A coordinate at its bound is left out and the others are refitted, in the place of the model. Groups of
-    more than 2048 columns are not examined, and no exchange is examined if the chosen groups have more than 2048
-    columns together: `complete` is then False.
+    each group. Groups of more than 2048 columns are not examined, and no exchange is examined if the chosen groups have
+    more than 2048 columns together: `complete` is then False.
+
+    Bounds limit the coordinate that joins in the model; chosen coordinates at their bounds stay there, or leave, and
+    the others are refitted without bounds. The refits on f itself keep to all bounds.
 
     Exchanges of an objective in float32 are examined in double precision: its data are taken as exact, and only
     `tolerance` is that of float32.
@@ -150,18 +150,11 @@ def swap_certificate(
     support = nearest
     numbers, chosen = units(constraint, support, at.point.shape[0])
     widths = np.bincount(numbers[numbers >= 0], minlength=1)
-    indices = examined(constraint, at, support)
-    if indices is None:
+    model, complete = exchange_model(objective, constraint, at, support), not np.any(widths > WIDEST)
+    if model is None:
         return SwapCertificate(True, None, None, -inf, 0, complete=False, tolerance=tolerance)
-    model, complete = ExchangeModel(objective, at, indices), not np.any(widths > WIDEST)
-    removals = [
-        (int(number), model.removal(columns))
-        for number in chosen
-        if np.isin(columns := np.flatnonzero(numbers == number), to_numpy(indices)).all()
-    ]
-    joins = joining(numbers, chosen)
-    promising, in_doubt = _most_promising(model, removals, joins, tries, tolerance)
-    promising += _exchanges_of_held(objective, constraint, at, support, tries)
+    removals = [(int(number), model.removal(np.flatnonzero(numbers == number))) for number in chosen]
+    promising, in_doubt = _most_promising(model, removals, joining(numbers, chosen), tries, tolerance)
     if not promising:
         return SwapCertificate(True, None, None, -inf, 0, complete, (), tolerance, model.refit)
     refitted = try_exchanges(objective, constraint, at, support, promising, cg_iterations=0, rounds=FULL_SOLVE)
@@ -225,31 +218,6 @@ def _most_promising(
     return [exchange for exchange, _ in ranked[:tries]], np.flatnonzero(in_doubt)
 
 
-def _exchanges_of_held(
-    objective: LinearObjective, constraint: Constraint, at: Evaluation, support: Support, tries: int
-) -> list[Exchange]:
-    """Return the best exchanges of coordinates at their bounds, by the gains of others once one is left out."""
-    structure = constraint.structure(tuple(at.point.shape))
-    if not isinstance(structure, CoordinateBudget) or structure.bounds is None:
-        return []
-    moving = to_numpy(constraint.free_part(at.point, at.gradient, support).indices)
-    counted, chosen = to_numpy(structure.counted(support)), to_numpy(support.indices)
-    diagonal = double(objective.hessian_diag(at))
-    rest = np.where(diagonal > 0.0, diagonal, inf)
-    rest[chosen] = inf
-    found = []
-    for removed in np.setdiff1d(counted, moving).tolist():
-        others = Coordinates(support.indices[support.indices != removed])
-        start = Projection(others.restrict(at.point), others)
-        fit = refine(objective, constraint, start, cg_iterations=0, rounds=FULL_SOLVE)
-        slope = -double(objective.evaluate(fit.projection.point, fit.prediction).gradient)
-        gains = at.value - fit.value + 0.5 * twice_gains(slope, rest, structure.bounds)
-        gains[chosen] = -inf
-        found += [Exchange(removed, int(j), float(gains[j])) for j in top_k(gains, min(tries, gains.size))]
-    found.sort(key=lambda one: (-one.decrease, one.removed, one.added))
-    return [exchange for exchange in found if exchange.decrease > -inf][:tries]
-
-
 def _rounding(objective: LinearObjective, at: Evaluation, null_value: float) -> float:
     """Return the rounding of a value of f near its lower bound.
 
@@ -261,11 +229,16 @@ def _rounding(objective: LinearObjective, at: Evaluation, null_value: float) -> 
     return eps * abs(null_value) + (64 * eps) ** 2 * abs(float(objective.value(objective.null_point())))
 
 
-def examined(constraint: Constraint, at: Evaluation, support: Support) -> Array | None:
-    """Return the coordinates of a support of which exchanges are examined; None if they cannot be."""
-    indices = constraint.free_part(at.point, at.gradient, support).indices  # others are at a bound
-    in_blocks = isinstance(constraint.structure(tuple(at.point.shape)), BlockBudget)
-    return None if indices is None or (in_blocks and indices.shape[0] > WIDEST) else indices
+def exchange_model(
+    objective: LinearObjective, constraint: Constraint, at: Evaluation, support: Support
+) -> ExchangeModel | None:
+    """Return the model of all exchanges, within the bounds of the set; None if the chosen groups are too wide."""
+    structure = constraint.structure(tuple(at.point.shape))
+    moving, held = moving_and_held(constraint, at, support)
+    if isinstance(structure, BlockBudget) and moving.shape[0] > WIDEST:
+        return None
+    bounds = structure.bounds if isinstance(structure, CoordinateBudget) else None
+    return ExchangeModel(objective, at, moving, held, bounds)
 
 
 def joining(numbers: np.ndarray, chosen: np.ndarray) -> np.ndarray:

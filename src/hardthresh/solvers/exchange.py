@@ -14,8 +14,9 @@ from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
 from hardthresh.steps.line_search import Candidate
 
-from .exchange_model import ExchangeModel, SupportModel
+from .exchange_model import ExchangeModel
 from .subspace import refine
+from .support_model import SupportModel
 
 _MOST_UNITS = 64
 """Most units left out in turn: of 30 models 6 end higher with 8, 1 with 16, and none differs from 32 to 128."""
@@ -40,8 +41,9 @@ def rank_exchanges(
     .. math:: \frac{(g_j - w_i B_{ji} / A_{ii})^2}{2 (q_j + B_{ji}^2 / A_{ii})} - \frac{w_i^2}{2 A_{ii}}, \qquad
               q_j = H_{jj} - \sum_{l, m \in S} B_{jl} H_{lm} B_{jm}
 
-    when j takes the place of i and all of S is refitted. Where the block is singular, a coordinate that others make up
-    for leaves at no cost, and the rest of the formula is that of adding j; see `exchange_model`.
+    when j takes the place of i and all of S is refitted. With bounds, j goes no farther than to its own, and what a
+    bound holds stays there or leaves. Where the block is singular, a coordinate that others make up for leaves at no
+    cost, and the rest of the formula is that of adding j; see `exchange_model`.
 
     Parameters
     ----------
@@ -65,7 +67,8 @@ def rank_exchanges(
         return []
     numbers = np.arange(at.point.shape[0])
     numbers[to_numpy(indices)] = -1
-    model = (ExchangeModel if removals >= leaving.shape[0] else SupportModel)(objective, at, indices)
+    kind = ExchangeModel if removals >= leaving.shape[0] else SupportModel
+    model = kind(objective, at, *moving_and_held(constraint, at, support), structure.bounds)
     cost = {j: model.cost(np.array([j])) for j in to_numpy(leaving).tolist()}
     candidates = list(model.candidates(numbers))
     found = []
@@ -76,6 +79,12 @@ def rank_exchanges(
             for place in top_k(decreases, min(count, decreases.size)):
                 found.append(Exchange(removed, int(some.numbers[place]), float(decreases[place])))
     return sorted(found, key=lambda exchange: (-exchange.decrease, exchange.removed, exchange.added))[:count]
+
+
+def moving_and_held(constraint: Constraint, at: Evaluation, support: Support) -> tuple[Array, np.ndarray]:
+    """Return the coordinates of a support that can move, and those that a bound holds."""
+    moving = constraint.free_part(at.point, at.gradient, support).indices
+    return moving, np.setdiff1d(to_numpy(support.indices), to_numpy(moving))
 
 
 def swap_units(

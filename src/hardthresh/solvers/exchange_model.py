@@ -1,23 +1,18 @@
-"""The quadratic model of an objective on a support: what leaving and joining it change, and the rounding of that."""
+"""The quadratic model of an objective on a support, with the exact effect of each exchange and its rounding."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import inf, sqrt
-from typing import Any
 
 import numpy as np
 
-from hardthresh.arrays import gather, inverse_factor, move, scatter, to_numpy
+from hardthresh.arrays import to_numpy
 from hardthresh.core.objective import Evaluation, LinearObjective
 from hardthresh.core.typing import Array
 
-_CERTAIN = 1e2
-"""A curvature is divided by only if it is this many times the bound of its error."""
-
-_MARGIN = 10.0
-"""A bound of an error over the error that one expects; with `_CERTAIN`, the factor 1000 of `inverse_factor`."""
+from .gains import twice_gains
+from .support_model import CERTAIN, MARGIN, Candidates, Removal, SupportModel
 
 _ZERO = 1e2
 """A difference of columns is zero if it is at most this many eps times the sum of their lengths: room for the rounding
@@ -28,165 +23,6 @@ _GATHERED = 64
 
 _ENTRIES = 1 << 22
 """Most entries of the Hessians of the units that are compared at once: 32 MB."""
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Removal:
-    """The quadratic model after some columns have left the support and the others were refitted.
-
-    Attributes
-    ----------
-    cost : float
-        The increase of the model.
-    gradient : array, shape (d,)
-        Its gradient, with respect to columns of unit curvature.
-    lost : array, shape (d, m)
-        Inner products of all columns with an orthonormal basis of what the span of the support has lost.
-    """
-
-    cost: float
-    gradient: np.ndarray
-    lost: np.ndarray
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Candidates:
-    """Units of m columns each that may join the support.
-
-    Attributes
-    ----------
-    numbers : array of int, shape (b,)
-        The number of each unit.
-    columns : array of int, shape (b, m)
-        The coordinates of each unit.
-    axes : array, shape (b, m, m)
-        Orthonormal combinations of the columns of each unit, as rows of weights.
-    unexplained : array, shape (b, m)
-        The curvature of each combination that the support does not explain; exactly 0 if the combination is in the span
-        of the support.
-    error : array, shape (b, m)
-        Bounds of the error of `unexplained`.
-    """
-
-    numbers: np.ndarray
-    columns: np.ndarray
-    axes: np.ndarray
-    unexplained: np.ndarray
-    error: np.ndarray
-
-    def rotate(self, rows: np.ndarray) -> np.ndarray:
-        """Return, from one row for each column, the rows of the combinations: shape (b, m, ...)."""
-        own: np.ndarray = rows[self.columns]
-        return own if self.columns.shape[1] == 1 else np.einsum("bij,bj...->bi...", self.axes, own)
-
-
-class SupportModel:
-    r"""The quadratic model of f at a minimiser on its support, in terms of linearly independent columns.
-
-    Parameters
-    ----------
-    objective : LinearObjective
-        f.
-    at : Evaluation
-        f at the point.
-    indices : array of int
-        The support, as increasing coordinates.
-
-    Notes
-    -----
-    "Columns" are those of a square root of the Hessian H, scaled to unit length. F holds the coefficients of an
-    orthonormal basis of the span of the support's columns: F' H_SS F = I, with zero rows for columns that depend on
-    others. When columns leave the support, its span loses the span of their rows of F.
-
-    Cost: the Hessian of the support, and one data pass for each `removal` of one column.
-    """
-
-    def __init__(self, objective: LinearObjective, at: Evaluation, indices: Array) -> None:
-        self._objective, self._at, self._indices = objective, at, indices
-        self._support = to_numpy(indices)
-        point, gradient, diagonal = (
-            to_numpy(x).astype(np.float64) for x in (at.point, at.gradient, objective.hessian_diag(at))
-        )
-        length = np.sqrt(np.maximum(diagonal, 0.0))
-        self._scale = np.where(length > 0, 1 / np.where(length > 0, length, 1.0), 0.0)
-        self._eps = float(np.finfo(to_numpy(at.point).dtype).eps)
-        self._coef = (point * length)[self._support]
-        self._gradient = gradient * self._scale
-        block = self._hessian(self._support)
-        self._factor = inverse_factor(block, self._eps)
-        self._dependent = np.flatnonzero(~self._factor.any(axis=1))
-        self._own = self._factor.T @ block  # the support's columns in the orthonormal basis
-        self._fitted = self._own @ self._coef  # the minimiser in the orthonormal basis
-        condition = float(np.max(np.linalg.norm(self._factor, axis=1), initial=1.0))
-        self._rounding = self._eps * max(1, self._support.size) * condition
-
-    def candidates(self, numbers: np.ndarray) -> Iterator[Candidates]:
-        """Yield the single columns that may join the support.
-
-        Parameters
-        ----------
-        numbers : array of int, shape (d,)
-            0, 1, 2, ..., with a negative number in place of those that may not join.
-        """
-        columns = numbers[(numbers >= 0) & (self._scale > 0)]
-        ones = np.ones((columns.size, 1, 1))
-        yield Candidates(columns, columns[:, None], ones, ones[:, :, 0], 0.0 * ones[:, :, 0])
-
-    def decreases(self, candidates: Candidates, removal: Removal) -> np.ndarray:
-        """Return lower bounds of the decrease when each candidate joins after a removal: without a refit."""
-        slope = removal.gradient[candidates.columns[:, 0]]
-        decreases: np.ndarray = 0.5 * slope * slope - removal.cost
-        return decreases
-
-    def cost(self, columns: np.ndarray) -> float:
-        """Return the increase of the model when some columns leave the support."""
-        coef = self._lost_basis(columns).T @ self._fitted
-        return 0.5 * float(coef @ coef)
-
-    def removal(self, columns: np.ndarray) -> Removal:
-        """Return the model after some columns have left the support."""
-        basis = self._lost_basis(columns)
-        coef, lost = basis.T @ self._fitted, self._images_of(basis)
-        return Removal(0.5 * float(coef @ coef), self._gradient - lost @ coef, lost)
-
-    def _lost_basis(self, columns: np.ndarray) -> np.ndarray:
-        """Return an orthonormal basis of what the span of the support loses with some columns, shape (r, m)."""
-        places = np.searchsorted(self._support, columns)
-        basis = np.linalg.qr(self._factor[np.setdiff1d(places, self._dependent)].T)[0]
-        others = np.setdiff1d(self._dependent, places)
-        if others.size and basis.size:  # columns that depended on those that leave keep a part of the span
-            left, sizes, _ = np.linalg.svd(basis.T @ self._own[:, others])
-            basis = basis @ left[:, int(np.sum(sizes > _CERTAIN * _MARGIN * self._rounding)) :]
-        return basis
-
-    def _images_of(self, basis: np.ndarray) -> np.ndarray:
-        """Return the inner products of all columns with directions in the orthonormal basis, shape (d, m)."""
-        size = self._scale.size
-        directions = (self._scale[self._support, None] * (self._factor @ basis)).T
-        images = [
-            to_numpy(self._objective.curvature(self._at, scatter(self._as_point(v), self._indices, size)))
-            for v in directions
-        ]
-        return self._scale[:, None] * np.reshape(images, (-1, size)).T
-
-    def _hessian(self, columns: np.ndarray) -> np.ndarray:
-        """Return the Hessian of some columns, increasing, with unit diagonal."""
-        if columns.size == 0:
-            return np.zeros((0, 0))
-        small, at = self._small(columns)
-        scale = self._scale[columns]
-        hessian: np.ndarray = to_numpy(small.hessian(at)).astype(np.float64) * scale[:, None] * scale
-        return hessian
-
-    def _small(self, columns: np.ndarray) -> tuple[Any, Evaluation]:
-        """Return the objective of some columns, increasing, evaluated at the point."""
-        indices = move(columns, self._indices)
-        small = self._objective.columns(indices)
-        return small, small.evaluate(gather(self._at.point, indices), self._at.prediction)
-
-    def _as_point(self, v: np.ndarray) -> Array:
-        """Return a vector in the library and the precision of the point."""
-        return move(v.astype(to_numpy(self._at.point[:0]).dtype), self._at.point)
 
 
 class ExchangeModel(SupportModel):
@@ -220,8 +56,15 @@ class ExchangeModel(SupportModel):
     algorithm, *ETNA* 44, 306-326.
     """
 
-    def __init__(self, objective: LinearObjective, at: Evaluation, indices: Array) -> None:
-        super().__init__(objective, at, indices)
+    def __init__(
+        self,
+        objective: LinearObjective,
+        at: Evaluation,
+        indices: Array,
+        held: np.ndarray | None = None,
+        bounds: np.ndarray | None = None,
+    ) -> None:
+        super().__init__(objective, at, indices, held, bounds)
         self._tells_copies = self._eps <= float(np.finfo(np.float64).eps)
         images = super()._images_of(np.eye(self._factor.shape[1]))
         gram = self._factor.T @ images[self._support]
@@ -268,14 +111,14 @@ class ExchangeModel(SupportModel):
             rest, vectors = np.linalg.eigh(self._hessians(columns) - rows @ rows.transpose(0, 2, 1))
             axes = vectors.transpose(0, 2, 1)
         unexplained = np.maximum(rest, np.finfo(float).tiny)
-        error = np.full(rest.shape, _MARGIN * m * self._rounding)
+        error = np.full(rest.shape, MARGIN * m * self._rounding)
         if find_copies:
-            unit, axis = np.nonzero(rest <= _CERTAIN * error)
+            unit, axis = np.nonzero(rest <= CERTAIN * error)
             for i, j, (length, rounding) in zip(unit, axis, self._rests(columns[unit], axes[unit, axis]), strict=True):
                 if length <= rounding and self._tells_copies:
                     unexplained[i, j], error[i, j] = 0.0, 0.0
                 elif m == 1:
-                    unexplained[i, j], error[i, j] = length**2, 2.0 * _MARGIN * length * rounding / _ZERO
+                    unexplained[i, j], error[i, j] = length**2, 2.0 * MARGIN * length * rounding / _ZERO
         return Candidates(numbers, columns, axes, unexplained, error)
 
     def decreases(self, candidates: Candidates, removal: Removal) -> np.ndarray:
@@ -307,20 +150,22 @@ class ExchangeModel(SupportModel):
         m = slope.shape[1]
         if m == 1:
             curvature = candidates.unexplained + regained
-            error = candidates.error + 2.0 * _MARGIN * self._rounding * np.sqrt(regained)
+            error = candidates.error + 2.0 * MARGIN * self._rounding * np.sqrt(regained)
         else:
             lost = np.where(useless[:, :, None], 0.0, lost)
             diagonal = np.where(useless, 1.0, candidates.unexplained)
             matrix = lost @ lost.transpose(0, 2, 1) + diagonal[:, :, None] * np.eye(m)
             curvature, vectors = np.linalg.eigh(matrix)
             slope = np.einsum("bij,bi->bj", vectors, np.where(useless, 0.0, slope))
-            useless, error = np.zeros_like(useless), np.full(useless.shape, _MARGIN * m * self._rounding)
-        close = ~useless & (curvature <= _CERTAIN * error)
-        easy = useless | (curvature > _CERTAIN * _MARGIN * self._rounding)
+            useless, error = np.zeros_like(useless), np.full(useless.shape, MARGIN * m * self._rounding)
+        close = ~useless & (curvature <= CERTAIN * error)
+        easy = useless | (curvature > CERTAIN * MARGIN * self._rounding)
         curvature, error = np.where(useless | close, 1.0, curvature), np.where(useless | close, 0.0, error)
-        gains = np.where(useless | close, 0.0, slope * slope / (2.0 * curvature))
-        slack = _ZERO * self._rounding * sqrt(2.0 * (self._level + removal.cost))  # of a product with the residuals
-        bounds = np.where(useless, 0.0, (np.abs(slope) + slack) ** 2 / (2.0 * (curvature - error)))
+        box = None if self._bounds is None else self._bounds[:, candidates.columns]  # of single columns
+        gains = np.where(useless | close, 0.0, 0.5 * twice_gains(-slope, curvature, box))
+        slack = _ZERO * self._rounding * sqrt(2.0 * max(self._level + removal.cost, 0.0))  # of products with residuals
+        ends = [twice_gains(change - slope, curvature - error, box) for change in (-slack, slack)]
+        bounds = np.where(useless, 0.0, 0.5 * np.maximum(*ends))
         return gains.sum(axis=1), np.where(close, inf, bounds).sum(axis=1), easy.all(axis=1)
 
     def _images_of(self, basis: np.ndarray) -> np.ndarray:

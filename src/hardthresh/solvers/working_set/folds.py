@@ -23,12 +23,13 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.threads import serial_blas
 from hardthresh.designs import Design, centred_block
 from hardthresh.objectives import LinearModel
+from hardthresh.solvers.gains import twice_gains
 
 from .iteration import EFFORTS
 from .model import Gram, difference, tolerances_at_scale, union
 from .search import descend, forward_backward, grow
 from .state import next_checkpoint
-from .tableau import Tableau, twice_gains
+from .tableau import Tableau
 
 _FOLDS = 16
 """How many folds share their work, a limit of memory: with 4 to 64 the scores of 40 models are the same. More folds are

@@ -17,11 +17,12 @@ from hardthresh.core.constraint import Constraint, Projection, coordinate_budget
 from hardthresh.core.objective import UNITS, LinearObjective
 from hardthresh.losses.mean import ScalarMeanLoss
 from hardthresh.objectives import LinearModel
+from hardthresh.solvers.gains import twice_gains
 from hardthresh.solvers.subspace import DAMPING, refine
 from hardthresh.steps.line_search import ARMIJO, Candidate
 
 from .kernel_model import KERNEL_LOSSES, KernelModel, numpy_loss
-from .tableau import Tableau, twice_gains
+from .tableau import Tableau
 
 _EXCHANGES, _NEARLY = 5, 0.95
 """How many exchanges are tried at a point, and of which share of its cost the modelled gain must be. Of the exchanges

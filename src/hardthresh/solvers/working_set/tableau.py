@@ -10,6 +10,7 @@ from scipy.linalg.blas import dger
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtrs
 
 from hardthresh.core.compiled import kernel
+from hardthresh.solvers.gains import twice_gains
 
 _TIE = 1 - 1e-7
 """Gains above this share of the best one are ties: the rounding that `_ERROR` permits changes a gain by less."""
@@ -585,21 +586,6 @@ class Tableau:
         gain = np.where(counts, by * (slope - 0.5 * by * np.where(usable, rest, 0.0)), 0.0)
         place = int(gain.argmax()) if held.size else 0
         return place if held.size and gain[place] > 0.0 else None
-
-
-def twice_gains(slope: np.ndarray, rest: np.ndarray, bounds: np.ndarray | None) -> np.ndarray:
-    """Return twice the gain of a step of each column from zero: to the minimum, or to a bound on the way.
-
-    The minimum is at the slope divided by the rest, which is positive, or infinite: then the gain is zero.
-    """
-    step = slope / rest
-    whole: np.ndarray = slope * step
-    if bounds is None:
-        return whole
-    inside = np.minimum(np.maximum(step, bounds[0]), bounds[1])
-    with np.errstate(invalid="ignore"):  # where the rest is infinite
-        part = inside * (2.0 * slope - rest * inside)
-    return np.where(inside == step, whole, part)
 
 
 def _first_best(gain: np.ndarray) -> int:
