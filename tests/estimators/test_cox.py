@@ -328,6 +328,52 @@ def test_a_scorer_that_needs_the_baseline_hazard_is_told_that_there_is_none():
         chooser.fit(X, y)
 
 
+NOTHING_TO_COMPARE = {
+    "a label for each row": (
+        lambda y: y,
+        np.arange(150),
+        r"strata has 150 labels in 150 rows, such as 0(\.0)?: are they",
+    ),
+    "the last of each": (
+        lambda y: np.column_stack([y[:, 0], y[:, 0] == y[:, 0].max()]),
+        np.repeat(["a", "b"], 75),
+        "no event has another row at risk in its stratum",
+    ),
+    "the last of all": (
+        lambda y: np.column_stack([np.arange(150), np.arange(150) == 149]),
+        None,
+        "no event has another row at risk at its time, so there is nothing to compare it with; in the second column",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", ["argument", "column"])
+@pytest.mark.parametrize("what", NOTHING_TO_COMPARE)
+@pytest.mark.parametrize("model", [SparseCoxRegression, SparseCoxRegressionCV])
+def test_events_without_another_row_at_risk_are_refused(model, what, form):
+    X, y = drawn()
+    y[:, 0] = np.random.default_rng(0).permutation(150)  # no ties
+    of, strata, message = NOTHING_TO_COMPARE[what]
+    y = of(y)
+    if strata is not None and form == "column":
+        y, strata = np.column_stack([y, np.unique(strata, return_inverse=True)[1]]), None
+    with pytest.raises(InvalidInputError, match=message):
+        model().fit(X, y, strata=strata)
+
+
+def test_one_tie_or_one_row_at_risk_is_enough():
+    X, _ = drawn()
+    strata, event = np.arange(150), np.zeros(150)
+    strata[1], event[0] = 0, 1
+    for other in (2.0, 3.0):
+        time = np.where(np.arange(150) == 1, other, 2.0)
+        model = SparseCoxRegression(n_nonzero_coefs=1).fit(X, np.column_stack([time, event]), strata=strata)
+        assert model.n_nonzero_coefs_ == 1
+    weight = np.where(np.arange(150) == 1, 0.0, 1.0)
+    with pytest.raises(InvalidInputError, match="no event has another row at risk in its stratum"):
+        model.fit(X, np.column_stack([time, event]), sample_weight=weight, strata=strata)
+
+
 @pytest.mark.parametrize("missing", [None, float("nan")])
 def test_missing_strata_name_the_row(missing):
     X, y = drawn()

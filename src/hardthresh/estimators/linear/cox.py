@@ -28,7 +28,7 @@ from .model import SparseLinearModel
 from .problem import Problem
 from .rows import Rows
 from .summary import Summary
-from .survival_targets import SurvivalTargets
+from .survival_targets import SurvivalTargets, check_comparable
 
 
 @public_estimator("cox_regression", intercept_and_scale="standardize : bool")
@@ -278,6 +278,8 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
         time = as_numbers(np.asarray(table.y), "y").astype(np.float64)
         counted = np.ones(time.size, dtype=bool) if table.sample_weight is None else table.sample_weight > 0
         rows, codes = targets.rows(time, counted)
+        if reset:
+            check_comparable(rows, counted, codes)
         return replace(table, y=rows, codes=codes)
 
     def _encode(self, given: Table, *, reset: bool = True) -> Table:

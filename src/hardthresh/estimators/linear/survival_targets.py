@@ -10,7 +10,7 @@ from array_api_compat import is_array_api_obj
 
 from hardthresh.arrays import to_numpy
 from hardthresh.constraints.labels import is_missing
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value, plural
 
 from ..frames import frame_of
 
@@ -129,6 +129,43 @@ class SurvivalCodes:
         parts = [rows[:, :2], labels[:, None]]
         numeric = labels.dtype.kind in "fiub"
         return np.concatenate(parts if numeric else [part.astype(object) for part in parts], axis=1)
+
+
+def check_comparable(y: np.ndarray, counted: np.ndarray, codes: SurvivalCodes) -> None:
+    """Check that an event has another row at risk at its time, in its stratum: all that a partial likelihood compares.
+
+    Parameters
+    ----------
+    y : array, shape (n, 2) or (n, 3)
+        Times, events and perhaps the numbers of strata.
+    counted : array of bool, shape (n,)
+        The rows of positive weight.
+    codes : SurvivalCodes
+        The labels of the strata.
+
+    Raises
+    ------
+    InvalidInputError
+        If there are several rows, and events, but none has.
+    """
+    time, happened = y[counted, 0], y[counted, 1] > 0
+    stratum = np.zeros(time.size) if codes.strata is None else y[counted, 2]
+    order = np.lexsort((time, stratum))
+    followed = stratum[order][1:] == stratum[order][:-1]
+    tied = followed & (time[order][1:] == time[order][:-1])
+    compared = np.append(followed, False) | np.append(False, tied)
+    if time.size < 2 or not happened.any() or compared[happened[order]].any():
+        return
+    if codes.strata is None:
+        raise InvalidInputError(
+            "no event has another row at risk at its time, so there is nothing to compare it with; in the second "
+            "column of y, 1 is an event and 0 a censored time"
+        )
+    raise InvalidInputError(
+        f"no event has another row at risk in its stratum, so there is nothing to compare it with; strata has "
+        f"{plural(np.unique(stratum).size, 'label')} in {time.size:,} rows, such as "
+        f"{format_value(codes.strata[int(stratum[0])])}: are they those of strata?"
+    )
 
 
 def _columns(y: Any) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
