@@ -106,10 +106,10 @@ def test_other_problems_have_none():
 def test_blocks_that_are_too_large_to_be_screened_are_left_to_other_searches():
     """Else the largest numbers of blocks would silently have fewer."""
     X, labels = np.random.default_rng(0).standard_normal((300, 800)), np.repeat(np.arange(8), 100)
-    model, constraint = LinearModel(X, X[:, 0] + X[:, 500]), GroupSparsity(labels, 0)
-    assert supports(model, constraint, [1, 3]) is None
-    one, two = supports(model, constraint, [1, 2])
-    assert (one.size, two.size) == (100, 200)
+    model, constraint = LinearModel(X, X[:, 0] + X[:, 500], l2=0.1), GroupSparsity(labels, 0)
+    assert supports(model, constraint, [1, 7]) is None
+    one, six = supports(model, constraint, [1, 6])
+    assert (one.size, six.size) == (100, 600)
 
 
 def test_more_blocks_than_there_are_is_all_of_them():

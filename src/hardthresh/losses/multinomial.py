@@ -90,9 +90,9 @@ class Multinomial(VectorLoss):
         xp, v = namespace(u), _by_class(u)
         own = xp.arange(v.shape[0], dtype=u.dtype, device=device(u))[:, None] == y[None, :]
         largest, parts, rest = _parts(v)
-        at_own = xp.sum(xp.where(own, v, xp.zeros_like(v)), axis=0)
+        at_own = xp.sum(xp.where(own, v, 0.0), axis=0)
         p = parts / (1 + rest)
-        others = xp.where(own, xp.zeros_like(p), p)
+        others = xp.where(own, 0.0, p)
         gradient = xp.where(own, -xp.sum(others, axis=0), others)  # no cancellation where P is nearly 1
         return (largest - at_own) + xp.log1p(rest), gradient.T
 
@@ -162,4 +162,4 @@ def _parts(v: Array) -> tuple[Array, Array, Array]:
     largest = xp.max(v, axis=0)
     parts = xp.exp(v - largest)
     is_first = xp.argmax(v, axis=0) == xp.arange(v.shape[0], device=device(v))[:, None]
-    return largest, parts, xp.sum(xp.where(is_first, xp.zeros_like(parts), parts), axis=0)
+    return largest, parts, xp.sum(xp.where(is_first, 0.0, parts), axis=0)

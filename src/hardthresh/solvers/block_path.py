@@ -20,6 +20,10 @@ from .local_search import forward_backward
 
 MOST_COLUMNS = 512
 """Up to so many columns all of them are searched: the swept matrix of each number of blocks takes 2 MB then."""
+_MOST_SCREENED = 1024
+"""Of more columns, so many are searched at most: 8 MB for each number of blocks. They are one and a half times as many
+as the largest support may have: cross-validation of gravier in groups of 20 genes takes 7 s, with supports of up to 600
+columns, with twice as many 10 s, and by pursuit for each number of groups more than 60 s."""
 _FIRST_COLUMNS = 192
 """Of more columns, the search begins with about so many, of the blocks that are best alone."""
 _ROUNDS = 3
@@ -56,15 +60,16 @@ def block_supports(
     -------
     list of array of int, or None
         Coordinates, or rows of a matrix, increasing, for each size. None if f is not quadratic, the set has no blocks,
-        or so many as are asked for have more than half of `MOST_COLUMNS` columns that must be screened.
+        or so many as are asked for have more than 682 columns, of more than `MOST_COLUMNS`.
 
     Notes
     -----
     Numbers of blocks share the work: each is reached from the one before and the one after it, by additions, removals
     and exchanges, and by add-drop moves of half of the blocks. Of more than `MOST_COLUMNS` columns the search is on
-    those of some blocks, at first those that lower f most alone; at the fits of each search others are screened, and
-    those join whose score is near that of the least useful chosen block. There are no add-drop moves then: with 1,000
-    and 3,000 columns in blocks of five f is 0.05 % and 0.4 % higher without them, in a quarter of the time.
+    those of some blocks, of as many columns or of one and a half times as many as the largest support may have: at
+    first those blocks that lower f most alone; at the fits of each search others are screened, and those join whose
+    score is near that of the least useful chosen block. There are no add-drop moves then: with 1,000 and 3,000 columns
+    in blocks of five f is 0.05 % and 0.4 % higher without them, in a quarter of the time.
 
     Cost: one data pass, the Hessian of the columns that are searched, and of p of them :math:`m p^2` multiplications
     each time a block of m is added or dropped. Heuristic: of 384 fits with correlated groups, without screening, 361
@@ -82,10 +87,11 @@ def block_supports(
     members = [np.setdiff1d(some, always) for some in members]
     columns = np.sort([some.size for some in members])
     widest = int(columns[max(columns.size - max(sizes), 0) :].sum())
-    if columns.sum() > MOST_COLUMNS < 2 * widest:
+    most = max(MOST_COLUMNS, widest + widest // 2)
+    if columns.sum() > MOST_COLUMNS and most > _MOST_SCREENED:
         return None
     search = _Search(objective, always, members, null, sizes, max(tol, 1e-15) * abs(null.value))
-    return search.supports(max(_FIRST_COLUMNS, widest))
+    return search.supports(max(_FIRST_COLUMNS, widest), most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +139,14 @@ class _Search:
         curvature = double(self._products.hessian_diag(null)) + self._ridge
         self._half_inverse = np.divide(0.5, curvature, out=np.zeros_like(curvature), where=curvature > 0)
 
-    def supports(self, first: int) -> list[np.ndarray]:
-        """Return the columns of each size, where a search with screening begins with so many columns."""
+    def supports(self, first: int, most: int) -> list[np.ndarray]:
+        """Return the columns of each size; a search with screening begins with about `first`, and ends with `most`."""
         if self._columns.sum() <= MOST_COLUMNS:
             return [fit.columns for fit in self._fits(np.arange(self._columns.size))]
         inside = self._first(self._scores(self._null.gradient), first)
         found = self._fits(inside)
         for _ in range(_ROUNDS):
-            new = self._screened(inside, found)
+            new = self._screened(inside, found, most)
             if not new.size:
                 break
             inside = np.sort(np.concatenate([inside, new]))
@@ -171,7 +177,7 @@ class _Search:
         }
         return [of_size[size] for size in sizes]
 
-    def _screened(self, inside: np.ndarray, found: list[_Fit]) -> np.ndarray:
+    def _screened(self, inside: np.ndarray, found: list[_Fit], most: int) -> np.ndarray:
         """Return the blocks outside with nearly the score of the least useful one of a fit, as far as there is room."""
         best, like = np.zeros(self._columns.size), self._null.point
         for fit in found:
@@ -181,7 +187,7 @@ class _Search:
             scores = self._scores(at.gradient) / max(fit.cost, self._negligible, _TINY)
             best = np.maximum(best, np.where(scores > _SCREENING_RATIO, scores, 0.0))
         best[inside] = 0.0
-        return self._first(best, MOST_COLUMNS - int(self._columns[inside].sum()))
+        return self._first(best, most - int(self._columns[inside].sum()))
 
     def _first(self, scores: np.ndarray, room: int) -> np.ndarray:
         """Return the blocks of the highest scores above 0 that together have no more columns, increasing."""

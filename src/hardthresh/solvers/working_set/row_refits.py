@@ -182,8 +182,8 @@ class RowsToRefit:
             slope, step = float(gradient.ravel() @ step), step.reshape(coef.shape)
             if not 0.0 < slope < inf:
                 return coef @ axes.T, not gradient.any()
-            predicted, rounding = 0.5 * slope, UNITS * np.finfo(float).eps * mean_loss.terms(u)
-            last = bool(predicted <= max(rounding, min(_PREDICTED * abs(value), _RATE * before)))
+            predicted = 0.5 * slope
+            last = bool(predicted <= min(_PREDICTED * abs(value), _RATE * before))
             t = 1.0
             for _ in range(_HALVINGS):
                 further = coef - t * step
@@ -194,7 +194,8 @@ class RowsToRefit:
                     break
                 t *= 0.5
             else:
-                return coef @ axes.T, last
+                rounding = UNITS * np.finfo(float).eps * mean_loss.terms(u)
+                return coef @ axes.T, last or bool(predicted <= rounding)
             coef, u, slopes, value, before = further, there, further_slopes, lower, predicted
             if last:
                 return coef @ axes.T, True
