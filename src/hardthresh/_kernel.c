@@ -978,9 +978,10 @@ static void replace(Tableau *T, Tableau *trial, Tableau *spare, index_t size, in
 
 /* ---- refits of a generalised linear model --------------------------------------------------------------------- */
 
-/* `hardthresh.solvers.working_set.refits` has these functions in NumPy, and documents them. */
+/* `refits`, `local_scores` and `refit_search` of `hardthresh.solvers.working_set` have these functions in NumPy, and
+ * document them. */
 
-/* The diagonal of correlations, beyond 1; see refits.py. */
+/* The diagonal of correlations, beyond 1; see local_scores.py. */
 static const double REGULAR = 1e-12;
 
 /* out[i] = rows[i]' x */

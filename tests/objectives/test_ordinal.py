@@ -10,7 +10,7 @@ from hardthresh.constraints import Sparsity
 from hardthresh.core import InvalidInputError, LinearObjective, MeanObjective, Status
 from hardthresh.losses import Ordinal
 from hardthresh.objectives import LinearModel, OrdinalModel
-from hardthresh.solvers.working_set.refits import RefitSearch
+from hardthresh.solvers.working_set.refit_search import RefitSearch
 
 
 def drawn(seed, n=60, d=4, n_classes=4):

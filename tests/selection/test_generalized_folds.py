@@ -18,6 +18,7 @@ from hardthresh.selection import generalized_fold_paths, least_squares_fold_path
 from hardthresh.solvers.working_set import refits
 from hardthresh.solvers.working_set.support_grid import different_refits
 from levels import in_turn
+from numpy_code import use_numpy
 
 BUDGETS = (0, 1, 2, 4, 7)
 RIDGES = (0.3, 0.02, 0.1)
@@ -329,7 +330,7 @@ def test_which_folds_share_the_search(kind, shares, monkeypatch):
 def test_the_kernel_fits_what_the_numpy_code_fits(kind, monkeypatch):
     case = make(**KINDS[kind])
     compiled = case.paths()
-    monkeypatch.setattr(refits, "kernel", lambda: None)
+    use_numpy(monkeypatch)
     for one, other in zip(case.paths(), compiled, strict=True):
         assert_same(case, one, other, rtol=1e-7)
 

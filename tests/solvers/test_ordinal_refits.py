@@ -14,10 +14,11 @@ from hardthresh.core.compiled import kernel
 from hardthresh.objectives import OrdinalModel
 from hardthresh.solvers import WorkingSet, minimize
 from hardthresh.solvers.subspace import refine
-from hardthresh.solvers.working_set import refits
 from hardthresh.solvers.working_set.kernel_model import KernelModel
-from hardthresh.solvers.working_set.refits import ColumnsToRefit, RefitSearch, numpy_parts, refit, refit_to_the_end
+from hardthresh.solvers.working_set.refit_search import RefitSearch
+from hardthresh.solvers.working_set.refits import ColumnsToRefit, numpy_parts, refit, refit_to_the_end
 from levels import draws
+from numpy_code import use_numpy
 
 compiled = pytest.mark.skipif(kernel() is None, reason="the compiled kernel was not built, or HARDTHRESH_PURE is set")
 seeds, counts = st.integers(0, 10**6), st.integers(2, 6)
@@ -27,7 +28,7 @@ kinds = st.sets(st.sampled_from(["weights", "offset", "ridges"]))
 def by_numpy(function, *arguments):
     """Return what a function returns without the kernel."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(refits, "kernel", lambda: None)
+        use_numpy(patch)
         return function(*arguments)
 
 
@@ -165,8 +166,8 @@ def test_compiled_refits_of_folds_agree_with_numpy(seed, n, d, n_classes, kind):
 def test_a_search_that_may_drop_a_threshold_is_one_of_numpy():
     f = drawn(1, 40, 4, 4)
     every, some = np.array([4, 5, 6]), np.array([4, 6])
-    assert RefitSearch(f, every, 1e-9)._known is not None
-    assert RefitSearch(f, some, 1e-9)._known is None
+    assert RefitSearch(f, every, 1e-9)._columns.known is not None
+    assert RefitSearch(f, some, 1e-9)._columns.known is None
     assert KernelModel.of_model(f.columns(np.array([0, 2, 4, 6]))) is None
     found = RefitSearch(f, some, 1e-9)
     assert_allclose(found.fit((0, 4, 5, 6)).value, searched(f)[0].fit((0, 4, 5, 6)).value, rtol=1e-9)

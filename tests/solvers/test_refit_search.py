@@ -15,9 +15,12 @@ from hardthresh.losses import Gamma, Huber, Logistic, NegativeBinomial, Poisson,
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import WorkingSet, minimize
 from hardthresh.solvers.subspace import refine
-from hardthresh.solvers.working_set import iteration, refits
-from hardthresh.solvers.working_set.refits import Refit, RefitSearch, refit, refit_to_the_end
+from hardthresh.solvers.working_set import by_refits, refit_search, refits, runs
+from hardthresh.solvers.working_set.local_scores import Refit
+from hardthresh.solvers.working_set.refit_search import RefitSearch
+from hardthresh.solvers.working_set.refits import refit, refit_to_the_end
 from levels import draws, in_turn
+from numpy_code import use_numpy
 
 NO_COLUMNS = np.empty(0, dtype=int)
 DEEP = {"nearby": 1.6, "add_drop": (0.5, 1.0)}
@@ -43,13 +46,13 @@ compiled = pytest.mark.skipif(kernel() is None, reason="the compiled kernel was 
 def code(request, monkeypatch):
     """Run a test with and without the kernel."""
     if request.param == "NumPy":
-        monkeypatch.setattr(refits, "kernel", lambda: None)
+        use_numpy(monkeypatch)
 
 
 def by_numpy(function, *arguments):
     """Return what a function returns without the kernel."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(refits, "kernel", lambda: None)
+        use_numpy(patch)
         return function(*arguments)
 
 
@@ -345,19 +348,20 @@ def test_which_runs_search_by_refits(monkeypatch, deep_searches):
         solve(objective, 3, effort, **options)
         assert bool(deep_searches) == expected, (effort, expected)
     deep_searches.clear()
-    monkeypatch.setattr(iteration, "MOST_ENTRIES", 30 * 16)
+    for module in (runs, by_refits):
+        monkeypatch.setattr(module, "MOST_ENTRIES", 30 * 16)
     solve(classifier, 3, "thorough")
     assert not deep_searches
 
 
 def test_answers_are_searched_deeply_where_refits_are_cheap(monkeypatch, deep_searches):
-    monkeypatch.setattr(iteration, "_FEW_PRODUCTS", 0)
+    monkeypatch.setattr(runs, "_FEW_PRODUCTS", 0)
     X, y = classes(2)
     model = LinearModel(X, y, loss="logistic", l2=1e-4)
     solve(model, 3, "balanced")
     assert deep_searches
     deep_searches.clear()
-    monkeypatch.setattr(iteration, "_CHEAP_REFIT", 30 * 3**2 - 1)
+    monkeypatch.setattr(runs, "_CHEAP_REFIT", 30 * 3**2 - 1)
     solve(model, 3, "balanced")
     assert not deep_searches
 
@@ -389,7 +393,7 @@ def test_scores_away_from_a_minimum_are_those_at_the_minimum_of_the_model():
     chosen, w = (1, 4, 7), np.zeros(16)
     w[list(chosen)] = [0.5, -0.2, 0.1]
     search = RefitSearch(objective, NO_COLUMNS, 0.0)
-    scores = search.scores(refits.Refit(chosen, w[list(chosen)], objective.value(w)))
+    scores = search.scores(Refit(chosen, w[list(chosen)], objective.value(w)))
     least = model_change(objective, w, chosen, chosen)
     assert least < -1e-3
     for j in set(range(16)) - set(chosen):
@@ -440,7 +444,7 @@ def test_add_drop_moves_lead_lower():
 
 @pytest.mark.parametrize("seed", [0, 3])
 def test_replacements_lead_lower(monkeypatch, seed):
-    monkeypatch.setattr(refits, "kernel", lambda: None)
+    use_numpy(monkeypatch)
     X, y = classes(seed, n=40, d=24, k=6, noise=0.5)
 
     def value():
@@ -471,7 +475,7 @@ def test_a_search_ends_when_its_work_is_done(monkeypatch):
     model = LinearModel(X, y, loss="logistic", l2=1e-3)
 
     def lowest(most_work):
-        monkeypatch.setattr(refits, "_MOST_WORK", most_work)
+        monkeypatch.setattr(refit_search, "_MOST_WORK", most_work)
         search = RefitSearch(model, NO_COLUMNS, 1e-9)
         return search.lowest(search.fit(range(8)), 8, **DEEP).value
 
@@ -486,7 +490,7 @@ def test_a_search_ends_near_the_lower_bound(monkeypatch, seed):
     objective = LinearModel(X, y, loss="logistic", l2=1e-9)
     separated = 1e-5 * np.log(2)
     assert minimize(objective, Sparsity(6), WorkingSet(effort="thorough")).value < separated
-    monkeypatch.setattr(refits, "kernel", lambda: None)
+    use_numpy(monkeypatch)
     search, whole = RefitSearch(objective, NO_COLUMNS, 1e-9, separated), RefitSearch(objective, NO_COLUMNS, 1e-9)
     assert search.lowest(search.fit(()), 6, **DEEP).value < separated
     whole.lowest(whole.fit(()), 6, **DEEP)

@@ -20,9 +20,9 @@ from hardthresh.designs import as_design, standardize
 from hardthresh.losses import Loss
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet, auto, choose_solver, iterate, minimize
-from hardthresh.solvers.working_set import iteration
-from hardthresh.solvers.working_set.iteration import EFFORTS as ALL_EFFORTS
-from hardthresh.solvers.working_set.iteration import Effort
+from hardthresh.solvers.working_set import runs
+from hardthresh.solvers.working_set.effort import EFFORTS as ALL_EFFORTS
+from hardthresh.solvers.working_set.effort import Effort
 from hardthresh.solvers.working_set.model import Moves
 from levels import only_at
 
@@ -1012,7 +1012,7 @@ def test_few_columns_of_any_kind_need_no_screening(monkeypatch, effort, kind):
     w0 = X[0] if kind == "w0" else None
     values = []
     for few in (250, -1000):
-        monkeypatch.setattr(iteration, "FEW", few)
+        monkeypatch.setattr(runs, "FEW", few)
         values.append(minimize(objective, constraint, WorkingSet(effort=effort), w0=w0).value)
     assert values[0] == pytest.approx(values[1], rel=1e-9)
 

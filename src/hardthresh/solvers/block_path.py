@@ -30,7 +30,7 @@ _ROUNDS = 3
 """How often blocks are screened at the fits of a search."""
 _TINY = float(np.finfo(np.float64).tiny)
 _SCREENING_RATIO = 0.35
-"""As for single columns; see `working_set.iteration.EFFORTS`."""
+"""As for single columns; see `working_set.effort.EFFORTS`."""
 
 
 @serial_blas()

@@ -25,7 +25,7 @@ from hardthresh.designs import Design, centred_block
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers.gains import twice_gains
 
-from .iteration import EFFORTS
+from .effort import EFFORTS
 from .model import Gram, difference, tolerances_at_scale, union
 from .search import descend, forward_backward, grow
 from .state import next_checkpoint

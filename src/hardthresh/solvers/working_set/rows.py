@@ -16,7 +16,7 @@ from hardthresh.core.objective import Evaluation, LinearObjective, RowObjective
 from hardthresh.core.typing import Array
 from hardthresh.solvers.start import starting_point
 
-from .iteration import FEW, FEW_PER_CHOICE, LEAST_CAP, PARTIAL_CAP, PREFETCH_CAP, Effort
+from .effort import FEW, FEW_PER_CHOICE, LEAST_CAP, PARTIAL_CAP, PREFETCH_CAP, Effort
 from .model import REFIT_TOL, Gram, LocalModel, difference, screen, tolerances, union
 from .row_refits import refit_rows
 from .search import Fit

@@ -26,7 +26,8 @@ from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 from hardthresh.solvers.start import starting_point
 
-from .iteration import EFFORTS, Iteration
+from .effort import EFFORTS
+from .iteration import Iteration
 from .rows import next_row_states, rows_state
 from .state import WorkingState
 
