@@ -60,7 +60,9 @@ class _Steps:
     def added(self, step: Array, change: Array, product: float) -> _Steps:
         """Return the last steps with one more."""
         xp, root = namespace(step), sqrt(product)
-        s, y = (xp.concat([old, new[None] / root])[-_MEMORY:] for old, new in ((self.s, step), (self.y, change)))
+        forgotten = max(0, self.s.shape[0] + 1 - _MEMORY)
+        pairs = ((self.s, step), (self.y, change))
+        s, y = (xp.concat([old[forgotten:, :], xp.expand_dims(new / root, axis=0)]) for old, new in pairs)
         return _Steps(s, y)
 
     @cached_property
