@@ -87,6 +87,8 @@ HELPERS = {
     "solvers/stochastic/voting.py": "votes on the index set",
     "solvers/steepest.py": "what solvers do where curvature says nothing",
     "solvers/subspace.py": "what solvers do on one support",
+    "solvers/working_set/fold_moments.py": "moments of the columns over the training rows of each fold",
+    "solvers/working_set/fold_path.py": "the fits of a fold, and checks of what is asked for",
     "solvers/working_set/folds.py": "the paths of all folds of a cross-validation at once",
     "solvers/working_set/generalized_folds.py": "the same for losses that are not squared",
     "solvers/working_set/by_refits.py": "the steps of the working set by refits",

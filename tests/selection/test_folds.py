@@ -556,7 +556,7 @@ def test_few_columns_are_not_screened(kind, monkeypatch):
         return np.array([case.rows(rows).loss(path) for path, rows in paths])
 
     whole = losses()
-    monkeypatch.setattr("hardthresh.solvers.working_set.folds._Fold.screen", None)  # it would be called
+    monkeypatch.setattr("hardthresh.solvers.working_set.fold_moments.Fold.screen", None)  # it would be called
     assert_array_equal(losses(), whole)
     monkeypatch.undo()
     monkeypatch.setattr("hardthresh.solvers.working_set.folds._FEW", -(10**9))

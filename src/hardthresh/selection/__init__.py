@@ -1,6 +1,7 @@
 """Model selection: paths, information criteria, held-out scores of grids, and averages of models."""
 
-from hardthresh.solvers.working_set.folds import FoldPath, least_squares_fold_paths
+from hardthresh.solvers.working_set.fold_path import FoldPath
+from hardthresh.solvers.working_set.folds import least_squares_fold_paths
 from hardthresh.solvers.working_set.generalized_folds import generalized_fold_paths
 
 from .averaging import exponential_weights, stacking_weights

@@ -12,7 +12,6 @@ are standardised and screened by moments of its own training rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import reduce
 
 import numpy as np
@@ -23,9 +22,10 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.threads import serial_blas
 from hardthresh.designs import Design, centred_block
 from hardthresh.objectives import LinearModel
-from hardthresh.solvers.gains import twice_gains
 
 from .effort import EFFORTS
+from .fold_moments import Fold, FoldFit, Parts
+from .fold_path import FoldPath, checked_budgets, checked_ridges, checked_training
 from .model import Gram, difference, tolerances_at_scale, union
 from .search import descend, forward_backward, grow
 from .state import next_checkpoint
@@ -39,13 +39,6 @@ _ENTRIES = 1 << 23
 64 MB each."""
 _SCREENING_RATIO = EFFORTS["fast"].screening_ratio
 """A fold only has to rank the budgets."""
-_LEAST_CAP = 32
-"""The cap on the new columns at a fit, if the fit has fewer. Of the estimators with all defaults, on 7 tables with two
-classes and both losses and 2 with measured targets, the held-out loss relative to that of the null model is lower by
-.009 +- .004 than with 64, the same with 16, and higher by .013 +- .010 with 8; they take 0.83 of the time."""
-_TIE = 1 - 1e-5
-"""Scores above this share of another equal it: those of copies of a column differ by the rounding of a product in
-single precision."""
 _FEW, _FEW_PER_CHOICE = 100, 4
 """Up to so many columns, and so many more for each in the largest model, are not screened. For 50 of 200, 300 and 400
 columns screening takes 1.1, 1.0 and 0.9 of the time, with 120 to 200 rows; for 10 of 100, 200 and 300 columns 1.4, 0.9
@@ -54,36 +47,12 @@ and 0.7. Unlike the solver, which needs its own coefficients, folds do so in sin
 _CONSTANT = 64
 """A column is constant in a fold if its variance is at most so many units of rounding of its mean square: sums by pairs
 of up to 2^64 rows are off by less."""
-_PARTS = 2
-"""Largest number of parts of the rows for each fold: with more of them, reading each fold's training rows is faster."""
 _ALIKE = 1e-4
 """Screening may be in single precision if no column that varies in a fold has a variance there of less than this share
 of its mean square: then the rounding of 1e-6 of the column is at most 1e-4 of its part in the fold."""
 _SMALLEST = 1e-60
 """Nor if a mean square is below this number or above its inverse: entries of 1e-30 have all digits of single precision,
 down to a hundred millionth of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class FoldPath:
-    """The fits of all budgets, each with all ridges, on the training rows of a fold.
-
-    Attributes
-    ----------
-    columns : array of int
-        The columns that any of them uses, increasing; an intercept's is not among them.
-    coefs : array, shape (n_budgets, n_ridges, n_columns)
-        Their coefficients, zero where not chosen.
-    intercepts : array, shape (n_budgets, n_ridges)
-        The intercepts; zero without one.
-    unconverged : list of str
-        Why fits did not converge.
-    """
-
-    columns: np.ndarray
-    coefs: np.ndarray
-    intercepts: np.ndarray
-    unconverged: list[str] = field(default_factory=list)
 
 
 @serial_blas()
@@ -156,157 +125,6 @@ def least_squares_fold_paths(
     return paths
 
 
-def checked_budgets(budgets: Sequence[int]) -> list[int]:
-    """Return budgets that do not fall, or raise InvalidInputError."""
-    steps = np.diff(np.asarray(budgets, dtype=np.int64), prepend=0)
-    if len(budgets) == 0 or not np.all(steps >= 0):
-        raise InvalidInputError(f"budgets must be numbers >= 0 that do not fall, at least one; got {list(budgets)}")
-    return list(budgets)
-
-
-def checked_ridges(ridges: Sequence[float] | np.ndarray, n_folds: int) -> np.ndarray:
-    """Return the ridges >= 0 of each fold, shape (n_folds, n_ridges), or raise InvalidInputError."""
-    checked = np.asarray(ridges, dtype=np.float64)
-    if checked.size == 0 or not np.all((checked >= 0) & (checked < np.inf)):
-        raise InvalidInputError(f"ridges must be finite numbers >= 0, at least one; got {checked.tolist()}")
-    return np.broadcast_to(checked, (n_folds, checked.shape[-1]))
-
-
-def checked_training(training: Sequence[np.ndarray], objective: LinearModel) -> list[np.ndarray]:
-    """Return the training rows of each fold as numbers >= 0, or raise InvalidInputError."""
-    n = objective.design.shape[0]
-    training = [np.asarray(rows) for rows in training]
-    if any(rows.dtype.kind not in "iu" or rows.size == 0 for rows in training):
-        raise InvalidInputError("training must hold an array of row numbers for each fold, none of them empty")
-    if any(np.min(rows) < -n or np.max(rows) >= n for rows in training):
-        raise InvalidInputError(f"training must hold numbers of {n} rows")
-    training = [rows % n for rows in training]  # a negative number counts from the end
-    weights = double(objective.weights)
-    for fold, rows in enumerate(training):
-        if not np.any(weights[rows] > 0):
-            raise InvalidInputError(f"the training rows of fold {fold} have no weight; leave this fold out")
-    return training
-
-
-@dataclass(frozen=True, slots=True)
-class _Fit:
-    """A fit of a fold with a ridge, and the score above which a column joins the working set."""
-
-    columns: np.ndarray
-    coef: np.ndarray
-    intercept: float
-    ridge: float
-    threshold: float
-
-
-@dataclass(slots=True)
-class _Fold:
-    """The moments of the columns and of y over a fold's training rows, and its working set.
-
-    Attributes
-    ----------
-    mean, slope : array, shape (d,)
-        The mean of each column, and its covariance with y, which is the negative null gradient. Without an intercept
-        moments are about zero: the mean is 0.
-    variance, penalty : array, shape (d,)
-        The variance of each column, infinite for those that cannot be chosen, and its share of a ridge: 0 for free
-        columns.
-    outside : array of bool, shape (d,)
-        Which columns screening may still add.
-    level, scale : float
-        The mean of y, and the loss of the model without any column.
-    working_set : array of int
-        The columns inside, increasing.
-    gram : Gram
-        The covariances of the columns for which they are known; its diagonal has the ridge of the last tableau.
-    diagonal : array
-        The variances of these columns, in their order.
-    fits : list of _Fit
-        The fits at which columns are to be screened.
-    """
-
-    mean: np.ndarray
-    slope: np.ndarray
-    variance: np.ndarray
-    penalty: np.ndarray
-    outside: np.ndarray
-    level: float
-    scale: float
-    working_set: np.ndarray
-    gram: Gram = field(default_factory=Gram)
-    diagonal: np.ndarray = field(default_factory=lambda: np.empty(0))
-    fits: list[_Fit] = field(default_factory=list)
-
-    def screen(self, slope: np.ndarray, fit: _Fit, bounds: np.ndarray | None) -> None:
-        """Add the columns to the working set whose scores at a fit are above its threshold; see `model.screen`."""
-        curvature = self.variance + fit.ridge * self.penalty
-        score = 0.5 * twice_gains(slope, curvature, bounds)
-        new = np.flatnonzero((score > fit.threshold) & self.outside)
-        most = max(_LEAST_CAP, fit.columns.size)
-        if new.size > most:
-            new = new[_highest(score[new], most)]
-        if new.size:
-            self.working_set = union(self.working_set, new)
-            self.outside[new] = False
-
-
-def _highest(score: np.ndarray, count: int) -> np.ndarray:
-    """Return where the highest scores are, increasing; of those that equal the last one, the first."""
-    last = np.partition(score, -count)[-count]
-    above, tied = np.flatnonzero(_TIE * score > last), np.flatnonzero((score >= _TIE * last) & (_TIE * score <= last))
-    return np.sort(np.concatenate([above, tied[: count - above.size]]))
-
-
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """Parts of the rows, of which the training rows of all folds are made.
-
-    Moments over a fold are sums of those over its parts, each about its own means, and of those of the parts' means
-    (Chan, Golub and LeVeque 1983).
-
-    Attributes
-    ----------
-    rows : list of array of int
-        The rows of each part.
-    weight : array, shape (n_parts,)
-        Their weight, not zero.
-    share : array, shape (n_folds, n_parts)
-        The share that a part has in the weight of a fold.
-    """
-
-    rows: list[np.ndarray]
-    weight: np.ndarray
-    share: np.ndarray
-
-    @classmethod
-    def of(cls, training: list[np.ndarray], inside: np.ndarray, weights: np.ndarray) -> _Parts:
-        """Return the largest parts whose rows are in the same folds, or each fold's training rows if these are many.
-
-        Parameters
-        ----------
-        training : list of array of int
-            The training rows of each fold.
-        inside : array, shape (n, n_folds)
-            How often each row is there.
-        weights : array, shape (n,)
-            The weights of the rows. Parts without weight are left out.
-        """
-        folds = np.arange(len(training))
-        rows, used = training, np.eye(len(training), dtype=np.int64)
-        if inside.max() <= 1:
-            folds_of_row = inside.astype(np.int64) @ (1 << folds)
-            sets = np.flatnonzero(np.bincount(folds_of_row))
-            sets = sets[sets > 0]
-            if sets.size <= _PARTS * len(training):
-                order = np.argsort(folds_of_row, kind="stable")
-                ends = np.searchsorted(folds_of_row[order], sets)
-                rows, used = np.split(order, ends)[1:], (sets >> folds[:, None]) & 1
-        weight = np.array([weights[some].sum() for some in rows])
-        weighted = np.flatnonzero(weight > 0)
-        share = used[:, weighted] * weight[weighted]
-        return cls([rows[part] for part in weighted], weight[weighted], share / share.sum(axis=1, keepdims=True))
-
-
 class _Folds:
     """Folds that share their products with the data."""
 
@@ -330,7 +148,7 @@ class _Folds:
         inside, weights = np.zeros((n, len(training))), double(self._row_weights)
         for fold, rows in enumerate(training):
             np.add.at(inside[:, fold], rows, 1.0)  # a row may be drawn twice
-        self._parts = _Parts.of(training, inside, weights)
+        self._parts = Parts.of(training, inside, weights)
         inside *= weights[:, None]
         inside /= inside.sum(axis=0)
         self._weights = namespace(self._y).astype(move(inside, self._y), self._y.dtype, copy=False)
@@ -345,7 +163,7 @@ class _Folds:
 
     def _null_models(
         self, squares: np.ndarray, products: np.ndarray, weights: np.ndarray, *, standardize: bool
-    ) -> Iterator[_Fold]:
+    ) -> Iterator[Fold]:
         """Yield each fold with its moments, from those of the parts."""
         parts, y = self._parts, double(self._y)
         level, spread = np.zeros(len(parts.rows)), np.zeros(len(parts.rows))
@@ -368,7 +186,7 @@ class _Folds:
             scale = 0.5 * float(share @ (spread + y_gap * y_gap))
             if scale <= 0.5 * (_CONSTANT * self._eps * y_mean) ** 2:  # a constant target
                 slope, scale = np.zeros_like(slope), 0.0
-            yield _Fold(mean, slope, variance, penalty, outside, y_mean, scale, self._free)
+            yield Fold(mean, slope, variance, penalty, outside, y_mean, scale, self._free)
 
     def paths(self, budgets: list[int], ridges: np.ndarray) -> list[FoldPath]:
         """Fill the working sets, with all columns or by screening, and fit all budgets with all ridges."""
@@ -421,7 +239,7 @@ class _Folds:
             matrix, fold.slope[columns], free, n_free=len(free), gram_rows=fold.gram.rows(columns), bounds=bounds
         )
 
-    def _tolerances(self, fold: _Fold, tableau: Tableau) -> tuple[float, float]:
+    def _tolerances(self, fold: Fold, tableau: Tableau) -> tuple[float, float]:
         """Return what is rounding and what is negligible for a fold: its null model has the free columns."""
         scale = max(fold.scale - tableau.decrease, self._eps * fold.scale)
         return tolerances_at_scale(self._eps, self._tol, scale)
@@ -478,7 +296,9 @@ class _Folds:
                 threshold = max(_SCREENING_RATIO * score, rounding) if k else 0.0
                 order = np.argsort(best.chosen)
                 columns, coef = fold.working_set[best.chosen][order], best.coef[order]
-                fold.fits.append(_Fit(columns, coef, fold.level - float(coef @ fold.mean[columns]), ridge, threshold))
+                fold.fits.append(
+                    FoldFit(columns, coef, fold.level - float(coef @ fold.mean[columns]), ridge, threshold)
+                )
         fits = [(fold, fit) for fold in range(len(self._folds)) for fit in self._folds[fold].fits]
         size = max(1, _ENTRIES // self._y.shape[0])
         for start in range(0, len(fits), size):
@@ -486,7 +306,7 @@ class _Folds:
             for (number, fit), slope in zip(some, self._slopes(some), strict=True):
                 self._folds[number].screen(slope, fit, self._bounds)
 
-    def _slopes(self, fits: list[tuple[int, _Fit]]) -> np.ndarray:
+    def _slopes(self, fits: list[tuple[int, FoldFit]]) -> np.ndarray:
         """Return the negative gradients at some fits of folds, shape (n_fits, d): one product with the data for all."""
         if all(fit.columns.size == 0 for _, fit in fits):
             return np.stack([self._folds[number].slope for number, _ in fits])

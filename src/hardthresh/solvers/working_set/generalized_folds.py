@@ -18,7 +18,8 @@ from hardthresh.core.constraint import CoordinateBudget
 from hardthresh.core.threads import serial_blas
 from hardthresh.objectives import LinearModel
 
-from .folds import FoldPath, checked_budgets, checked_ridges, checked_training, least_squares_fold_paths
+from .fold_path import FoldPath, checked_budgets, checked_ridges, checked_training
+from .folds import least_squares_fold_paths
 from .model import union
 from .refits import ColumnsToRefit
 from .support_grid import ENTRIES, different_refits, unconverged_refit
