@@ -74,6 +74,7 @@ def test_the_limit_ends_when_the_last_of_several_threads_leaves():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # by JAX, which other tests may have started
 def test_a_forked_child_is_not_limited_by_what_its_parent_was_doing():
     with serial_blas(), get_context("fork").Pool(1) as pool:
         assert pool.apply(blas_threads) == [3] * len(blas_threads())
@@ -84,6 +85,7 @@ def sum_in_pieces():
     return sum(in_pieces(lambda i: i, range(10)))
 
 
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # by JAX, which other tests may have started
 def test_a_child_forked_while_another_thread_leaves_is_not_limited(monkeypatch):
     """The lock is held, and the threads are not restored yet, when the process forks."""
     limit, forked = threads._limit, []
