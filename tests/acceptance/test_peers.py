@@ -111,6 +111,29 @@ def test_check_03_generalized_linear_models_of_statsmodels(name):
     assert_allclose(theta(fitted(name)), theirs.params, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["squared", "logistic", "poisson", "gamma", "tweedie", "negative_binomial"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_check_03_dispersions_and_standard_errors_of_statsmodels(name, fit_intercept):
+    """With its observed Hessian in place of the expected one, which its summary takes.
+
+    It starts from our coefficients: from its own start it overflows without an intercept.
+    """
+    sm = pytest.importorskip("statsmodels.api", reason="statsmodels is not installed")
+    X, y, offset = drawn(name)
+    peer = sm.GLM(y, sm.add_constant(X) if fit_intercept else X, generalized(sm, name), offset=offset)
+    model = fitted(name, fit_intercept=fit_intercept)
+    start = theta(model) if fit_intercept else np.ravel(model.coef_)
+    theirs = peer.fit(start_params=start, tol=1e-14, maxiter=200)
+    assert_allclose(start, theirs.params, atol=1e-6)
+    summary = model.summary()
+    assert_allclose(1.0 if summary.dispersion is None else summary.dispersion, theirs.scale, rtol=1e-6)
+    if name in ("gamma", "tweedie"):
+        assert model.dispersion_ == summary.dispersion
+    covariance = np.linalg.inv(-peer.hessian(theirs.params, scale=theirs.scale, observed=True))
+    errors = [summary.worth[j].standard_error for j in range(COLUMNS)]
+    assert_allclose(errors, np.sqrt(np.diagonal(covariance))[-COLUMNS:], rtol=1e-5)
+
+
 def test_check_03_the_estimated_shape_of_statsmodels():
     sm = pytest.importorskip("statsmodels.api", reason="statsmodels is not installed")
     X, y, _ = drawn("negative_binomial")

@@ -7,7 +7,7 @@ from scipy.optimize import minimize as descend
 from boxes import least_squares
 from hardthresh.certificates import standard_errors, unit_effects
 from hardthresh.constraints import GroupSparsity, Sparsity
-from hardthresh.losses import Gamma, Logistic, Poisson, Squared
+from hardthresh.losses import Gamma, Logistic, Poisson, Squared, Tweedie
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import minimize
 from levels import in_turn
@@ -131,14 +131,16 @@ def covariance(loss, X, y, w):
         return np.linalg.inv(X.T @ (X * (share * (1 - share))[:, None]))
     if isinstance(loss, Poisson):
         return np.linalg.inv(X.T @ (X * np.exp(u)[:, None]))
-    ratio = y / np.exp(u)  # gamma: the observed information, and Pearson's dispersion over the mean of these
-    phi = np.sum((ratio - 1) ** 2) / (n - p) / np.mean(ratio)
-    return np.linalg.inv(X.T @ (X * ratio[:, None])) * phi
+    power, mean = getattr(loss, "power", 2.0), np.exp(u)  # the observed information, and Pearson's dispersion
+    bend = (power - 1) * y * mean ** (1 - power) + (2 - power) * mean ** (2 - power)
+    phi = np.sum((y - mean) ** 2 / mean**power) / (n - p)
+    return np.linalg.inv(X.T @ (X * bend[:, None])) * phi
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
-def test_standard_errors_are_those_of_textbooks(loss):
-    f, constraint = problem(loss), Sparsity(2, free=(7,))
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("loss", [*LOSSES, Tweedie(1.3)], ids=lambda loss: type(loss).__name__)
+def test_standard_errors_are_those_of_textbooks(loss, intercept):
+    f, constraint = problem(loss), Sparsity(2, free=(7,) if intercept else ())
     result = minimize(f, constraint)
     indices = result.support.indices
     found = standard_errors(f, f.evaluate(result.w), result.support, 60.0)

@@ -91,6 +91,20 @@ def test_r2_dispersion_and_standard_errors_of_least_squares(table):
     assert worth.standard_error == pytest.approx(np.sqrt(noise / np.sum((X[:, 1] - X[:, 1].mean()) ** 2)))
 
 
+@pytest.mark.parametrize("settings", [{}, {"fit_intercept": False}, {"positive": True}, {"alpha": 0.1}], ids=str)
+@pytest.mark.parametrize("model", [ht.SparseGammaRegression, ht.SparseTweedieRegression])
+def test_there_is_one_dispersion_of_amounts_and_it_is_pearsons(table, model, settings):
+    X, _ = table
+    y = np.exp(0.3 * X[:, 1]) * np.random.default_rng(0).gamma(2.0, 0.5, 80)
+    weights = np.random.default_rng(1).integers(1, 4, 80)
+    fitted = model(n_nonzero_coefs=3, **settings).fit(X, y, sample_weight=weights)
+    mean, power = fitted.predict(X), getattr(fitted, "power", 2.0)
+    size = np.count_nonzero(fitted.coef_) + fitted.fit_intercept
+    expected = np.sum(weights * (y - mean) ** 2 / mean**power) / (weights.sum() - size)
+    assert fitted.dispersion_ == pytest.approx(expected)
+    assert fitted.summary().dispersion == pytest.approx(expected)
+
+
 def test_the_share_of_deviance_is_that_over_the_offset(table):
     X, y = table
     offset = np.log(1.0 + np.arange(80) % 5)

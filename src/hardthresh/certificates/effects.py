@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite, nan
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -144,11 +144,10 @@ def standard_errors(objective: Any, at: Evaluation, support: Support, n: float) 
     .. math:: \sqrt{\operatorname{diag}\bigl(\tfrac{\phi}{n} H^{-1} H_0 H^{-1}\bigr)}
 
     with H the Hessian of f on the support and :math:`H_0` that of the mean loss, without the ridge. The dispersion is
-    :math:`\phi = 1` for losses that are minus a log-likelihood, and for others
-
-    .. math:: \phi = \frac{n}{n - s} \frac{\sum_i \omega_i \ell'(y_i, u_i)^2}{\sum_i \omega_i \ell''(y_i, u_i)}
-
-    which is the residual variance for the squared loss. **They are not valid after selection**: the same rows chose the
+    :math:`\phi = 1` for losses that are minus a log-likelihood, and for others :math:`n / (n - s)` times the
+    `Loss.dispersion`: the residual variance for the squared loss, and Pearson's estimate for amounts. H is the
+    *observed* Hessian. Programs that take the expected one have other standard errors of amounts and of negative
+    binomial counts, for which the two differ. **They are not valid after selection**: the same rows chose the
     features, so that intervals of two standard errors may cover the true coefficient far less often than 95 %.
 
     Parameters
@@ -262,7 +261,7 @@ def dispersion(objective: Any, at: Evaluation, n_free: int, n: float) -> float:
     loss = getattr(objective, "loss", None)
     if loss is None or loss.unit_dispersion:
         return 1.0
+    if not n > n_free:
+        return nan
     y, u, weights = double(objective.y), double(at.prediction), double(objective.weights)
-    slope, bend = weights @ np.square(loss.gradient(y, u)), weights @ loss.curvature(y, u)
-    left = n - n_free
-    return float(slope / bend * n / left) if left > 0 and bend > 0 and isfinite(slope) else nan
+    return float(n / (n - n_free) * loss.dispersion(y, u, weights))

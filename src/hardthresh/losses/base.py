@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from math import inf, log
+from math import inf, isfinite, log, nan
 from typing import ClassVar
 
 import numpy as np
@@ -127,6 +127,22 @@ class Loss(BaseLoss):
         null = np.zeros(y.shape) if offset is None else offset
         null_loss = self.weighted_mean(y, null + self.constant(y, weights, offset), weights)
         return 1.0 - mean_loss / null_loss if null_loss else float(mean_loss == 0)
+
+    def dispersion(self, y: np.ndarray, u: np.ndarray, weights: np.ndarray) -> float:
+        r"""Return the dispersion of targets about predictions that were not fitted to them; NaN without curvature.
+
+        By default :math:`\sum_i \omega_i \ell'(y_i, u_i)^2 / \sum_i \omega_i \ell''(y_i, u_i)`, for the squared loss
+        the mean square of the residuals. Losses of log-means override it by Pearson's estimate.
+
+        Parameters
+        ----------
+        y, u : array, shape (n,)
+            Targets and predictions.
+        weights : array, shape (n,)
+            Non-negative weights; only their ratios matter.
+        """
+        slope, bend = weights @ np.square(self.gradient(y, u)), weights @ self.curvature(y, u)
+        return float(slope / bend) if bend > 0 and isfinite(slope) else nan
 
     def recession(self, y: Array) -> Array:
         """Return for each target the direction of the prediction, +1 or -1, in which the loss decreases for ever.

@@ -5,7 +5,10 @@ from __future__ import annotations
 from math import log
 from typing import ClassVar
 
+import numpy as np
+
 from hardthresh.arrays import namespace
+from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.typing import Array
 
 from .base import Loss
@@ -33,3 +36,18 @@ class LogLink(Loss):
         """Return the logarithm of the mean target; 0 if that is 0."""
         mean = average(y, weights)
         return self.link(mean) if mean > 0.0 else 0.0
+
+
+@without_overflow_warnings
+def pearson_dispersion(y: np.ndarray, u: np.ndarray, weights: np.ndarray, power: float) -> float:
+    r"""Return the mean of squared residuals over variances that are a power of the mean, by Pearson.
+
+    .. math:: \sum_i \omega_i \frac{(y_i - \mu_i)^2}{\mu_i^{\text{power}}} \Big/ \sum_i \omega_i,
+              \qquad \mu_i = e^{u_i}
+
+    References
+    ----------
+    P. McCullagh and J. A. Nelder (1989), *Generalized Linear Models*, Section 8.3.
+    """
+    ratio = (y * np.exp(-u) - 1) ** 2 * np.exp((2 - power) * u)  # no overflow in the squares of large means
+    return average(ratio, weights)

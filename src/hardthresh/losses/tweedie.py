@@ -15,7 +15,7 @@ from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 
 from .exponential import capped_exp, exponential_excess
-from .log_link import LogLink
+from .log_link import LogLink, pearson_dispersion
 
 _OTHERS = {0.0: "SparseLinearRegression", 1.0: "SparsePoissonRegression", 2.0: "SparseGammaRegression"}
 """The estimators of the powers at which the formula has a limit."""
@@ -100,6 +100,10 @@ class Tweedie(LogLink):
         count = rng.poisson(mean**up / (dispersion * up))
         amount = rng.gamma(np.maximum(count, 1) * up / down, dispersion * down * mean**down)
         return np.asarray(np.where(count > 0, amount, 0.0))
+
+    def dispersion(self, y: np.ndarray, u: np.ndarray, weights: np.ndarray) -> float:
+        """Return Pearson's estimate, for a variance proportional to the power of the mean."""
+        return pearson_dispersion(y, u, weights, self.power)
 
     def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
         """Return that of the extended quasi-likelihood at its best dispersion, n times the logarithm of the mean loss.

@@ -83,6 +83,8 @@ class AssessedModel(ChoosingModel):
         model and the others are refitted; the feature that replaces it best, and what that costs; the share of the
         folds that choose it, after cross-validation; and a standard error. The standard errors take the features as
         given. The same rows chose them, so that **they are too small, and not valid for confidence intervals**.
+        They come from the observed second derivatives of the objective, where statsmodels' GLM takes expected ones:
+        with a log link those differ, but for Poisson models. The shape of negative binomial counts counts as known.
 
         Parameters
         ----------

@@ -10,7 +10,7 @@ from hardthresh.losses import Gamma, Loss
 from ..documentation import public_estimator
 from ..upgrades import one_ridge, tenth_of_features, with_defaults
 from .cross_validation import SparseLinearModelCV
-from .dispersion import pearson_dispersion
+from .dispersion import fitted_dispersion
 from .problem import Problem
 from .regressor import SparseRegressor
 
@@ -64,7 +64,7 @@ class SparseGammaRegression(SparseRegressor):
     _loss_type: ClassVar[type[Loss]] = Gamma
 
     def _diagnostics(self, problem: Problem, result: Result) -> dict[str, Any]:
-        return {"dispersion_": pearson_dispersion(result, 2.0)}
+        return {"dispersion_": fitted_dispersion(result)}
 
 
 @public_estimator(

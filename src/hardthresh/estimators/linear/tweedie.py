@@ -10,7 +10,7 @@ from hardthresh.losses import Loss, Tweedie
 from ..documentation import public_estimator
 from ..parameters import own_parameters
 from .cross_validation import SparseLinearModelCV
-from .dispersion import pearson_dispersion
+from .dispersion import fitted_dispersion
 from .problem import Problem
 from .regressor import SparseRegressor
 
@@ -72,7 +72,7 @@ class SparseTweedieRegression(SparseRegressor):
         return Tweedie(self.power)
 
     def _diagnostics(self, problem: Problem, result: Result) -> dict[str, Any]:
-        return {"dispersion_": pearson_dispersion(result, self.power)}
+        return {"dispersion_": fitted_dispersion(result)}
 
 
 @public_estimator("tweedie_regression_cv")
