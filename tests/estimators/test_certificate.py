@@ -3,6 +3,7 @@
 import copy
 import gc
 import pickle
+import re
 import warnings
 import weakref
 
@@ -14,6 +15,7 @@ from sklearn.base import clone
 
 import hardthresh as ht
 from hardthresh.core.errors import HardThreshError, InvalidInputError
+from hardthresh.report import write_report
 
 WAYS = {
     "pickle": lambda model, folder: pickle.loads(pickle.dumps(model)),
@@ -292,3 +294,48 @@ def test_groups_that_were_set_since_the_fit_are_noticed():
     model.set_params(n_nonzero_coefs=None, groups=[0, 0, 1, 1])
     with pytest.raises(InvalidInputError, match="groups was set, or taken back, since the fit"):
         model.certificate(X, X[:, 0])
+
+
+def quantiles(seed=1):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((120, 10))
+    return X, X[:, 0] - 0.6 * X[:, 1] + rng.standard_normal(120)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"n_nonzero_coefs": 2},
+        {"n_nonzero_coefs": 10},
+        {"n_nonzero_coefs": 10, "positive": True},
+        {"n_nonzero_coefs": 3, "bounds": (-0.3, 0.3), "quantile": 0.8},
+        {"n_nonzero_coefs": 3, "alpha": 0.05, "standardize": False},
+    ],
+)
+def test_the_subgradient_of_a_quantile_regression_vanishes(settings, tmp_path):
+    """The slopes of the rows at their targets are those of which the sum is least, not 1/2 - tau."""
+    model = ht.SparseQuantileRegression(**settings).fit(*quantiles())
+    found = model.certificate()
+    assert found.fitted
+    assert found.is_stationary()
+    assert found.basic_feasibility < 1e-9 * found.stationarity.gradient_scale
+    assert found.smoothness == np.inf
+    assert "a loss with a kink" in str(found)
+    assert "Exchanges: not examined" in str(found)
+    ht.save(model, tmp_path / "m.json")
+    assert str(ht.load(tmp_path / "m.json").certificate()) == str(found)
+    write_report(model, tmp_path / "report.html")
+    assert not re.search("(exchange of|no single)", (tmp_path / "report.html").read_text())
+
+
+def test_another_point_than_the_minimum_of_pinball_losses_is_not_fitted():
+    X, y = quantiles()
+    model = ht.SparseQuantileRegression(n_nonzero_coefs=2).fit(X, y)
+    model.coef_ = 1.01 * model.coef_
+    assert not model.certificate(X, y).fitted
+
+
+def test_a_quantile_regression_with_a_smoothing_has_exchanges():
+    model = ht.SparseQuantileRegression(n_nonzero_coefs=2, smoothing=0.5).fit(*quantiles())
+    assert model.certificate().swap.tried > 0
+    assert "gradient: " in str(model.certificate())

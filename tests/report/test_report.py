@@ -148,7 +148,7 @@ def test_the_certificate_is_told_word_for_word(classifier, report):
 
 def test_a_better_exchange_is_not_hidden(build, report):
     class Certificate:
-        swap_optimal = False
+        swap_optimal, examined = False, True
 
         def is_stationary(self):
             return True

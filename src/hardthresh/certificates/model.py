@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, isnan
 
 from hardthresh.arrays import as_double
@@ -16,6 +16,7 @@ from hardthresh.core.support import Support
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 
+from .kinks import model_with_kink, with_least_subgradient
 from .swap import SwapCertificate, swap_certificate
 
 
@@ -44,7 +45,8 @@ class ModelCertificate:
     fitted : bool
         Whether the coefficients of the chosen features are optimal: by the quadratic model, a refit would lower the
         objective by at most `swap.tolerance`, or 1e-10 of the objective of the null model. If columns are nearly
-        dependent, this is a stronger condition than a small gradient.
+        dependent, this is a stronger condition than a small gradient. Of a loss with a kink, such as the pinball loss,
+        the subgradient that is nearest to zero is at most 1e-5 of the gradient of the null model.
     subject : str
         What it is about, if not the model that it was asked from.
     """
@@ -72,7 +74,7 @@ class ModelCertificate:
 
     @property
     def smoothness(self) -> float:
-        """The estimate of the restricted smoothness, to compare with `smallest_L`."""
+        """The estimate of the restricted smoothness, to compare with `smallest_L`; inf if the loss has a kink."""
         return self.stationarity.smoothness
 
     @property
@@ -82,6 +84,11 @@ class ModelCertificate:
         Groups that are too wide are not examined; ``swap.complete`` is then False.
         """
         return self.swap.optimal
+
+    @property
+    def examined(self) -> bool:
+        """Whether any exchange was examined, or there is none."""
+        return self.swap.complete or self.swap.tried > 0
 
     @property
     def best_swap(self) -> tuple[int, int] | None:
@@ -104,24 +111,34 @@ class ModelCertificate:
     def __str__(self) -> str:
         first = self.stationarity
         relative = first.basic_feasibility / first.gradient_scale if first.gradient_scale > 0 else 0.0
-        remaining = f"remaining gradient: {relative:.1e} of that of the null model"
+        what = "subgradient" if self._has_kink else "gradient"
+        remaining = f"remaining {what}: {relative:.1e} of that of the null model"
         if not self.fitted and self.swap.refit > 0 and self.value > 0:
             share = min(1.0, self.swap.refit / self.value)
             remaining += (
                 f"; a refit would lower the objective by {f'{share:.2%}' if share >= 1e-4 else f'{share:.1e} of it'}"
             )
+        smoothness = f"smoothness at least {first.smoothness:.3g}"
+        if self._has_kink:
+            smoothness = "a loss with a kink has no smoothness to compare it with"
         lines = [
             f"Coefficients of the chosen features fully fitted: {'yes' if self.fitted else 'no'} ({remaining}).",
             f"First-order test: {'passed' if first.is_stationary(tol=inf) else 'not passed'} "
-            f"(smallest L {first.smallest_L:.3g}, smoothness at least {first.smoothness:.3g}).",
+            f"(smallest L {first.smallest_L:.3g}, {smoothness}).",
             self._swap_sentence(),
             "Not proved: that no other set of this size, two or more exchanges away, is better.",
         ]
         return "\n".join([f"About {self.subject}.", *lines] if self.subject else lines)
 
+    @property
+    def _has_kink(self) -> bool:
+        return self.smoothness == inf
+
     def _swap_sentence(self) -> str:
         swap = self.swap
         if swap.removed is None:
+            if self._has_kink:
+                return "Exchanges: not examined, because a loss with a kink has no second derivatives to rank them by."
             if not swap.complete:
                 return "Exchanges: not examined, because the chosen groups, or all others, have too many columns."
             return "Exchanges: there is nothing to exchange."
@@ -185,10 +202,17 @@ def certify_model(
     """
     at, exact, structure = objective.evaluate(w), objective.double(), constraint.structure(tuple(w.shape))
     null_value = 0.0 if trace is None else trace.null_value
-    swap = swap_certificate(objective, constraint, at, null_value=null_value, support=support)
+    kink = model_with_kink(objective)
+    if kink is not None:
+        at = with_least_subgradient(kink, constraint, at, support)
+        swap = SwapCertificate(True, None, None, -inf, 0, complete=False)
+    else:
+        swap = swap_certificate(objective, constraint, at, null_value=null_value, support=support)
     provable = objective.traits.quadratic and swap.complete and not _is_bounded(structure)
     undecided = swap.undecided if provable else ()
     stationarity = certify_point(objective, constraint, at, support, trace)
+    if kink is not None:
+        stationarity = replace(stationarity, smoothness=inf)
     if isnan(swap.refit):
         fitted = is_negligible(stationarity.basic_feasibility, stationarity.gradient_scale, FEASIBLE)
     else:

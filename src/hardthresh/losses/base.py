@@ -52,6 +52,10 @@ class Loss(BaseLoss):
     def curvature(self, y: Array, u: Array) -> Array:
         """Return the second derivative in `u`."""
 
+    def kink(self) -> tuple[float, float] | None:
+        """Return the smallest and the largest slope in `u` of a loss that has a kink at its target; else None."""
+        return None
+
     @abstractmethod
     def mean(self, u: Array) -> Array:
         """Return the expected targets of predictions `u`."""

@@ -94,6 +94,9 @@ class Quantile(Loss):
         xp = namespace(u)
         return 0.5 / self.smoothing * xp.astype(xp.abs(y - u) < self.smoothing, u.dtype) if self.smoothing else 0 * u
 
+    def kink(self) -> tuple[float, float] | None:
+        return None if self.smoothing else (-self.quantile, 1.0 - self.quantile)
+
     def mean(self, u: Array) -> Array:
         """Return the quantiles themselves: a copy of the predictions."""
         return namespace(u).asarray(u, copy=True)

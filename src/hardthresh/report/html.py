@@ -250,6 +250,7 @@ def render(
         script=script,
         digest=b64encode(sha256(script.encode()).digest()).decode(),
         stationary=certificate is not None and certificate.is_stationary(),
+        examined=certificate is not None and certificate.examined,
         swap=certificate is not None and certificate.swap_optimal,
         choices=choices(facts.n_features, words.columns(facts.features)) if facts.unit == "feature" else None,
         charts=charts,
