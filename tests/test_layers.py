@@ -105,6 +105,7 @@ HELPERS = {
     "solvers/working_set/search.py": "local search on a tableau, compiled or not",
     "solvers/working_set/state.py": "what the runs of the working set know",
     "solvers/working_set/support_grid.py": "the minimisers on a grid of supports and ridges",
+    "solvers/working_set/sweeps.py": "the arrays of a tableau, and the sweeps that change them",
     "solvers/working_set/tableau.py": "least squares on a Gram matrix: adding, dropping, exchanging columns",
 }
 

@@ -392,7 +392,7 @@ def least(G, c, S):
 def either(request, monkeypatch):
     """Both implementations of the tableau."""
     if request.param == "numpy":
-        for module in ("tableau", "search"):
+        for module in ("sweeps", "tableau", "search"):
             monkeypatch.setattr(f"hardthresh.solvers.working_set.{module}.kernel", lambda: None)
     elif kernel() is None:
         pytest.skip("the kernel is not part of this run")
@@ -445,7 +445,7 @@ def test_the_search_is_the_same_compiled_or_not(monkeypatch):
     runs = []
     for off in (False, True):
         if off:
-            for module in ("tableau", "search"):
+            for module in ("sweeps", "tableau", "search"):
                 monkeypatch.setattr(f"hardthresh.solvers.working_set.{module}.kernel", lambda: None)
         data = golden.data("multitask", seed=21, n=80, d=120, k=6, rho=0.8)
         runs.append(minimize(MultiOutputModel(data["X"], data["y"]), RowSparsity(6)))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from boxes import bounds_of, draw_bounds
 from hardthresh.core.compiled import kernel
-from hardthresh.solvers.working_set import search, tableau
+from hardthresh.solvers.working_set import search, sweeps, tableau
 from hardthresh.solvers.working_set.search import Fit, add_drop_counts, descend, forward_backward, grow, shrink
 from hardthresh.solvers.working_set.tableau import Tableau
 from levels import draws
@@ -63,8 +63,8 @@ def numpy_only():
 
     def call(function, *args, **options):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(search, "kernel", lambda: None)
-            patch.setattr(tableau, "kernel", lambda: None)
+            for module in (search, sweeps, tableau):
+                patch.setattr(module, "kernel", lambda: None)
             return function(*args, **options)
 
     return call

@@ -21,7 +21,7 @@ blas_libraries()  # found on import: the first fit of a small table would take s
 
 _SAFE = 1e3  # times rounding: smaller pivots are left to the eigenvalues
 _UNEXPLAINED = 1e-9
-"""See `is_regular`; as the compiled kernel, and as `tableau` for columns that may be chosen."""
+"""See `is_regular`; as the compiled kernel, and as `sweeps` for columns that may be chosen."""
 _LARGE, _SPARSE = 500, 20
 """From this side on, a matrix with fewer than 1/20 of its entries is multiplied as a sparse one."""
 _SMALL = 16  # times fewer numbers than A has are in partial sums: their additions cost little next to the product

@@ -15,7 +15,7 @@ _SAFE = 1000
 """Units of rounding, for each column that is swept, below which a pivot is that of a column that depends on others; at
 least `_DEPENDENT`."""
 _DEPENDENT = 1e-9
-"""As in `working_set.tableau`: less than this share of a column unexplained is nothing."""
+"""As in `working_set.sweeps`: less than this share of a column unexplained is nothing."""
 _SWEEPS = 100
 """Number of sweeps after which all is computed anew. Arbitrary: after 300 random ones of four pairs of columns that are
 copies but for 1e-6 of their squares, the decrease differs by 2e-8 from that of a new start."""

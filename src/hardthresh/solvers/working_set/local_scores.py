@@ -23,7 +23,7 @@ _EXCHANGES, NEARLY = 5, 0.95
 that lowered f on 89 simulated classifiers, all had a share above 0.95, and 95 % were among the four with the largest.
 With 3 exchanges the lowest f of 14 variants was reached on 61 of them, with 5 on 65."""
 _DEPENDENT = 1e-9
-"""A column is a combination of the chosen ones below this unexplained share; see `tableau`."""
+"""A column is a combination of the chosen ones below this unexplained share; see `sweeps`."""
 _REGULAR = 1e-12
 """What is added to the diagonal of correlations, so that those of dependent columns have a Cholesky factor: far above
 rounding and far below the unexplained share."""
