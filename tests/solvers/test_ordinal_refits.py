@@ -13,7 +13,7 @@ from hardthresh.constraints import Sparsity
 from hardthresh.core.compiled import kernel
 from hardthresh.objectives import OrdinalModel
 from hardthresh.solvers import WorkingSet, minimize
-from hardthresh.solvers.subspace import refine
+from hardthresh.solvers.refinement import refine
 from hardthresh.solvers.working_set.kernel_model import KernelModel
 from hardthresh.solvers.working_set.refit_search import RefitSearch
 from hardthresh.solvers.working_set.refits import ColumnsToRefit, numpy_parts, refit, refit_to_the_end

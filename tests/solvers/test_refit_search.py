@@ -14,7 +14,7 @@ from hardthresh.core.compiled import kernel
 from hardthresh.losses import Gamma, Huber, Logistic, NegativeBinomial, Poisson, Quantile, SquaredHinge, Tweedie
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import WorkingSet, minimize
-from hardthresh.solvers.subspace import refine
+from hardthresh.solvers.refinement import refine
 from hardthresh.solvers.working_set import by_refits, refit_search, refits, runs
 from hardthresh.solvers.working_set.local_scores import Refit
 from hardthresh.solvers.working_set.refit_search import RefitSearch

@@ -22,8 +22,8 @@ from hardthresh.core.state import State
 from hardthresh.core.stopping import Run, Stop, StopRule
 from hardthresh.core.support import upgrade_supports
 from hardthresh.core.typing import Array
+from hardthresh.solvers.refinement import FULL_SOLVE, refine
 from hardthresh.solvers.start import starting_point
-from hardthresh.solvers.subspace import FULL_SOLVE, refine
 from hardthresh.steps.line_search import ARMIJO
 
 from .balls import Atom, Ball, L1Ball

@@ -18,7 +18,7 @@ from hardthresh.losses import MultiTask
 from hardthresh.objectives import LinearModel, MultiOutputModel
 from hardthresh.objectives.flat import FlatModel
 from hardthresh.solvers.exchange import Exchange, try_exchanges
-from hardthresh.solvers.subspace import FULL_SOLVE, refine
+from hardthresh.solvers.refinement import FULL_SOLVE, refine
 
 from .swap import exchange_model, joining, units
 

@@ -17,7 +17,7 @@ from hardthresh.solvers.block_search import block_model
 from hardthresh.solvers.block_tableau import BlockChoice
 from hardthresh.solvers.exchange import Exchange, moving_and_held, try_exchanges
 from hardthresh.solvers.exchange_model import ExchangeModel
-from hardthresh.solvers.subspace import FULL_SOLVE, refine
+from hardthresh.solvers.refinement import FULL_SOLVE, refine
 from hardthresh.solvers.support_model import Removal
 
 WIDEST = 2048

@@ -25,9 +25,9 @@ from hardthresh.steps.fixed import Fixed
 from hardthresh.steps.line_search import Candidate, ExactLineSearch, majorised_step
 
 from .momentum import ConstantMomentum, ExactMomentum, Momentum, NesterovMomentum
+from .refinement import FULL_SOLVE, refine
 from .start import starting_point
 from .steepest import verdict
-from .subspace import FULL_SOLVE, refine
 
 
 @stored("state/accelerated", upgrades=[upgrade_supports])

@@ -15,7 +15,7 @@ from hardthresh.core.typing import Array
 from hardthresh.steps.line_search import Candidate
 
 from .exchange_model import ExchangeModel
-from .subspace import refine
+from .refinement import refine
 from .support_model import SupportModel
 
 _MOST_UNITS = 64

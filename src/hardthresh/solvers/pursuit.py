@@ -20,9 +20,9 @@ from hardthresh.steps.line_search import Candidate, exact_step, majorised_step, 
 
 from .block_search import search_blocks
 from .exchange import rank_exchanges, swap_units, try_exchanges
+from .refinement import FULL_SOLVE, refine
 from .start import starting_point
 from .steepest import is_steep, search_feasible, verdict
-from .subspace import FULL_SOLVE, refine
 
 
 @stored("state/pursuit", upgrades=[upgrade_supports])

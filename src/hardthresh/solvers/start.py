@@ -12,7 +12,7 @@ from hardthresh.core.objective import Evaluation, LinearObjective, Objective, Sm
 from hardthresh.core.stationarity import norm
 from hardthresh.steps.line_search import Candidate
 
-from .subspace import FULL_SOLVE, refine
+from .refinement import FULL_SOLVE, refine
 
 
 def starting_point(objective: Objective, constraint: Constraint, w0: Any) -> tuple[Evaluation, Projection]:

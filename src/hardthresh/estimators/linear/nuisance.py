@@ -16,7 +16,7 @@ from hardthresh.core.result import Result, Status
 from hardthresh.core.typing import Array
 from hardthresh.losses import Loss
 from hardthresh.losses.location import weighted_quantile
-from hardthresh.solvers.subspace import FULL_SOLVE, polish, refine
+from hardthresh.solvers.refinement import FULL_SOLVE, polish, refine
 
 from .problem import Problem
 

@@ -13,7 +13,7 @@ from hardthresh.core.constraint import Projection
 from hardthresh.core.result import Result
 from hardthresh.objectives import LinearModel, MultiOutputModel
 from hardthresh.objectives.recession import has_no_recession
-from hardthresh.solvers.subspace import refine
+from hardthresh.solvers.refinement import refine
 
 from .problem import Problem
 

@@ -29,8 +29,9 @@ from hardthresh.core.stationarity import norm
 from hardthresh.core.stopping import Run, Stop, StopRule
 from hardthresh.core.support import Support, upgrade_supports
 from hardthresh.core.typing import Array
+from hardthresh.solvers.newton import DIRECT
+from hardthresh.solvers.refinement import FULL_SOLVE, refine
 from hardthresh.solvers.start import starting_point
-from hardthresh.solvers.subspace import DIRECT, FULL_SOLVE, refine
 
 from .batches import BatchProgress, BatchRule, FullBatch, NormTest, Replay, check_batch_rule
 from .estimates import (

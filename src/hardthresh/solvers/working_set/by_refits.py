@@ -10,7 +10,7 @@ import numpy as np
 
 from hardthresh.arrays import double, gather, move, to_numpy
 from hardthresh.objectives import LinearModel
-from hardthresh.solvers.subspace import FULL_SOLVE
+from hardthresh.solvers.refinement import FULL_SOLVE
 
 from .effort import LEAST_CAP, PARTIAL_CAP, Refitting
 from .local_scores import Refit

@@ -10,7 +10,7 @@ import numpy as np
 
 from hardthresh.core.compiled import kernel
 from hardthresh.objectives import LinearModel
-from hardthresh.solvers.subspace import DAMPING
+from hardthresh.solvers.newton import DAMPING
 from hardthresh.steps.line_search import ARMIJO
 
 from .local_scores import NEARLY, ColumnsToSearch, LocalScores, Refit

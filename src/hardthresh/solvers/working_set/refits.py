@@ -15,7 +15,8 @@ from hardthresh.core.constraint import Constraint, Projection, coordinate_budget
 from hardthresh.core.objective import UNITS, LinearObjective
 from hardthresh.losses.mean import ScalarMeanLoss
 from hardthresh.objectives import LinearModel
-from hardthresh.solvers.subspace import DAMPING, refine
+from hardthresh.solvers.newton import DAMPING
+from hardthresh.solvers.refinement import refine
 from hardthresh.steps.line_search import ARMIJO, Candidate
 
 from .kernel_model import KERNEL_LOSSES, KernelModel, numpy_loss

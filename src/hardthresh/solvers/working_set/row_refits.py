@@ -16,13 +16,12 @@ from hardthresh.core.constraint import Projection
 from hardthresh.core.objective import UNITS, Evaluation, RowObjective, value_rounding
 from hardthresh.core.typing import Array
 from hardthresh.objectives import MultiOutputModel
-from hardthresh.solvers.subspace import FULL_SOLVE, refine
+from hardthresh.solvers.newton import LEFT_OUT
+from hardthresh.solvers.refinement import FULL_SOLVE, refine
 from hardthresh.steps.line_search import ARMIJO
 
 _ROUNDS, _HALVINGS = 25, 30
-"""Limits of the Newton steps and of the halvings of one; see `subspace.FULL_SOLVE`."""
-_LEFT_OUT = 1e-6
-"""Share of the gradient that a Newton step may leave out; see `subspace`."""
+"""Limits of the Newton steps and of the halvings of one; see `refinement.FULL_SOLVE`."""
 _HOPEFUL = 2.0
 """A refit goes on if so many times the predicted decrease would lead below what is to be beaten: 38 classifiers have
 the same answers with 1.2 to 4."""
@@ -57,7 +56,7 @@ def refit_rows(objective: RowObjective, w: Array, tol: float, below: float = inf
         gradient = double(at.gradient)
         step, rest = _newton_step(objective, at, gradient)
         predicted = -0.5 * float(np.sum(gradient * step))
-        if np.linalg.norm(rest) > _LEFT_OUT * np.linalg.norm(gradient):
+        if np.linalg.norm(rest) > LEFT_OUT * np.linalg.norm(gradient):
             after = _without_curvature(objective, at, enough)
             if after is None:
                 break
@@ -143,8 +142,7 @@ class RowsToRefit:
         X, y, weights = (double(part) for part in (few.design.dense(), few.y, few.weights))
         offset = None if few.offset is None else double(few.offset)
         model = MultiOutputModel(X, y, few.loss, sample_weight=weights, offset=offset)
-        values, vectors = np.linalg.eigh(double(few.centre(move(np.eye(few.shape[1]), few.y))))
-        rows = cls(X, model, double(few.row_ridge()), vectors[:, values > 0.5])
+        rows = cls(X, model, double(few.row_ridge()), few.loss.axes(few.shape[1]))
         if not few.traits.quadratic:
             return rows
         slopes = model.mean_loss.slopes(model.predict(model.zeros()))

@@ -15,7 +15,7 @@ from hardthresh.core.schema import renames, stored
 from hardthresh.core.state import State
 from hardthresh.core.support import upgrade_supports
 from hardthresh.core.typing import Array
-from hardthresh.solvers.subspace import FULL_SOLVE, refine
+from hardthresh.solvers.refinement import FULL_SOLVE, refine
 
 from .model import REFIT_TOL, Gram, LocalModel, tolerances
 from .search import Fit

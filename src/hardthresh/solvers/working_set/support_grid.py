@@ -12,7 +12,7 @@ from hardthresh.constraints import Sparsity
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 from hardthresh.objectives import LinearModel, MultiOutputModel
-from hardthresh.solvers.subspace import FULL_SOLVE, refine
+from hardthresh.solvers.refinement import FULL_SOLVE, refine
 from hardthresh.steps.line_search import Candidate
 
 from .model import union

@@ -13,7 +13,7 @@ from hardthresh.core.stationarity import norm
 from hardthresh.estimators.linear.pinball_vertices import minimise_pinball
 from hardthresh.losses import Huber
 from hardthresh.objectives import Function, GraphicalModel, LinearModel, MatrixCompletion
-from hardthresh.solvers.subspace import polish, refine
+from hardthresh.solvers.refinement import polish, refine
 from hardthresh.steps.line_search import Candidate
 
 
