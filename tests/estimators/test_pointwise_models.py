@@ -3,7 +3,9 @@
 Those of all models, with stored numbers and other packages, are in `tests/acceptance`.
 """
 
+import warnings
 from dataclasses import astuple
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ import golden
 import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.estimators.linear import nuisance
+from hardthresh.estimators.linear.negative_binomial import shape_slopes
 from hardthresh.losses import Tweedie
 
 ROWS = golden.GOLDEN["n"]
@@ -45,6 +48,35 @@ def test_a_parameter_out_of_range_is_named(model, message):
     X, y, _ = drawn("poisson")
     with pytest.raises(InvalidInputError, match=message):
         model.fit(X, y)
+
+
+@pytest.mark.parametrize("theta", [0.5, 29.0, 31.0, 100.0, 1e4, 1e6])
+def test_the_slope_of_the_likelihood_in_the_shape_has_its_digits(theta):
+    """By sums of reciprocals in fifty digits: of a large shape the terms differ in their last digits only."""
+    counts, means = (np.ravel(each) for each in np.meshgrid([0, 1, 7, 60], [1e-3, 0.5, 6.9, 55.0]))
+    with localcontext() as context:
+        context.prec = 50
+        shape = Decimal(theta)
+        exact = [
+            sum((1 / (shape + i) for i in range(y)), Decimal(0))
+            - (1 + Decimal(mean) / shape).ln()
+            + (Decimal(mean) - y) / (Decimal(mean) + shape)
+            for y, mean in zip(counts.tolist(), means.tolist(), strict=True)
+        ]
+    found = shape_slopes(counts.astype(float), means, theta)
+    size = (counts + means) / (theta * (theta + counts + means))  # of the largest of what is left to cancel
+    assert_allclose((found - np.array(exact, dtype=float)) / size, 0.0, atol=1e-11)
+
+
+@pytest.mark.parametrize("seed", [26, 27, 74])
+def test_the_shape_of_counts_that_are_nearly_poisson_settles(seed):
+    """Rounding of the slope moved it by 1e-7 to 1e-4 for ever."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal(([120, 200, 400][seed % 3], 10))
+    y = rng.poisson(np.exp([0.2, 1, 3, 5][seed % 4] + 0.6 * X[:, 0] - 0.4 * X[:, 1]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        assert ht.SparseNegativeBinomialRegression().fit(X, y).converged_
 
 
 PERFECT = [

@@ -167,8 +167,10 @@ class SparseHuberRegression(SparseRegressor):
     there are coefficients: then it has not converged, and the message says so. Where more rows than that are fitted
     exactly, as those without noise beside outliers, it has.
 
-    `score` is :math:`R^2`. No likelihood belongs to the loss; ``n_nonzero_coefs="auto"`` uses n times the logarithm of
-    the mean loss in its place.
+    `score` is :math:`R^2`. `objective_` is the equation above with the :math:`\delta` of the model: where the scale is
+    estimated it is not comparable between models, because a smaller scale makes all losses smaller. No likelihood
+    belongs to the loss; ``n_nonzero_coefs="auto"`` uses n times the logarithm of the mean loss in its place, with one
+    scale for all numbers of features.
 
     References
     ----------
