@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from array_api_compat import device
 
 from hardthresh.arrays import double, namespace, to_numpy
 from hardthresh.core.typing import Array
@@ -145,3 +147,28 @@ class Blocks:
     def along(self, v: Array) -> float:
         """Return the sum of v' block v over the examples."""
         return float(namespace(v).sum(self.times(v) * v))
+
+
+def coefficient_hessian(blocks: Array, gram: Callable[[Array], Array]) -> Array:
+    """Return the second derivatives in coefficients, row by row, from those in the predictions: shape (s m, t m).
+
+    Parameters
+    ----------
+    blocks : array, shape (n, m, m)
+        A weighted symmetric block for each example.
+    gram : callable
+        X' diag(c) Z for numbers c of both signs, shape (n,): an array of shape (s, t).
+
+    Notes
+    -----
+    Cost: a product for each pair of predictions, m (m + 1) / 2 of them.
+    """
+    m = blocks.shape[1]
+    pairs = [(a, b) for a in range(m) for b in range(a, m)]
+    parts = [gram(blocks[:, a, b]) for a, b in pairs]
+    (s, t), xp = parts[0].shape, namespace(parts[0])
+    hessian = xp.empty((s, m, t, m), dtype=parts[0].dtype, device=device(parts[0]))
+    for (a, b), part in zip(pairs, parts, strict=True):
+        hessian[:, a, :, b] = part
+        hessian[:, b, :, a] = part
+    return xp.reshape(hessian, (s * m, t * m))

@@ -11,6 +11,7 @@ from hardthresh.arrays import move, namespace
 from hardthresh.core.meter import Meter
 from hardthresh.core.objective import BaseObjective, Evaluation, Traits
 from hardthresh.core.typing import Array
+from hardthresh.losses.vector import coefficient_hessian
 
 from .multi_output import MultiOutputModel
 
@@ -31,8 +32,8 @@ class FlatModel(BaseObjective):
     Notes
     -----
     The rows of V are consecutive coordinates, and `columns` takes whole rows only. An evaluation has the predictions of
-    the model, shape (n, q). A block of the Hessian of s rows costs m (m + 1) / 2 Gram matrices of s columns, and twice
-    as many where the outputs mix.
+    the model, shape (n, q). A block of the Hessian of s rows costs m (m + 1) / 2 Gram matrices of s columns, and m
+    (m - 1) / 2 more where the outputs mix.
     """
 
     def __init__(self, model: MultiOutputModel) -> None:
@@ -112,10 +113,8 @@ class FlatModel(BaseObjective):
 
     def cross_hessian(self, at: Evaluation, other: FlatModel) -> Array:
         """Return the block of the Hessian between the coordinates of two models of columns, without the ridge."""
-        xp, blocks, design = namespace(at.point), self._blocks(at), self._model.design
-        right = None if other is self else other._model.design
-        grams = [[_gram(design, blocks[:, r, s], right) for s in range(self.width)] for r in range(self.width)]
-        return xp.reshape(xp.stack([xp.stack(row, axis=-1) for row in grams], axis=1), (self.shape[0], -1))
+        design, right = self._model.design, None if other is self else other._model.design
+        return coefficient_hessian(self._blocks(at), lambda weights: _gram(design, weights, right))
 
     def columns(self, indices: Array) -> FlatModel:
         """Return the model of some columns, given by the coordinates of whole rows."""

@@ -16,6 +16,7 @@ from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design
 from hardthresh.losses import Loss, Multinomial, MultiTask, VectorLoss, pointwise_losses
+from hardthresh.losses.vector import coefficient_hessian
 
 from .composite import Composite, as_loss
 from .inputs import Targets, check_squares, checked_design, checked_ridge, checked_target_matrix
@@ -171,15 +172,10 @@ class MultiOutputModel(Composite):
         Cost: a Gram matrix of the columns for each pair of outputs.
         """
         xp, (p, q) = namespace(self.y), self.shape
-        blocks = self.loss.blocks(self.y, at.prediction)
+        blocks = self.loss.blocks(self.y, at.prediction) * self.weights[:, None, None]
         X = self.design.dense()
-        hessian = xp.empty((p, q, p, q), dtype=X.dtype, device=device(X))
-        for a in range(q):
-            for b in range(a, q):
-                hessian[:, a, :, b] = X.T @ ((self.weights * blocks[:, a, b])[:, None] * X)
-                hessian[:, b, :, a] = hessian[:, a, :, b]
         ridge = xp.eye(p * q, dtype=X.dtype, device=device(X)) * xp.repeat(self.row_ridge(), q)
-        return xp.reshape(hessian, (p * q, p * q)) + ridge
+        return coefficient_hessian(blocks, lambda weights: X.T @ (weights[:, None] * X)) + ridge
 
     def screening_gradients(self, points: Sequence[Array]) -> list[Array]:
         """Return the gradients at several points, accurate enough to decide which columns to look at.

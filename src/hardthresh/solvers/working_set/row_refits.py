@@ -15,6 +15,7 @@ from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.constraint import Projection
 from hardthresh.core.objective import UNITS, Evaluation, RowObjective, value_rounding
 from hardthresh.core.typing import Array
+from hardthresh.losses.vector import coefficient_hessian
 from hardthresh.objectives import MultiOutputModel
 from hardthresh.solvers.newton import LEFT_OUT
 from hardthresh.solvers.refinement import FULL_SOLVE, refine
@@ -201,13 +202,9 @@ class RowsToRefit:
 
     def _hessian(self, X: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Return the second derivatives in the coefficients of all axes, row by row."""
-        model, (q, r), (n, s) = self.model, self.axes.shape, X.shape
+        model, (q, r), n = self.model, self.axes.shape, X.shape[0]
         blocks = model.loss.blocks(model.y, u) * model.weights[:, None, None]
         outer = (self.axes[:, None, :, None] * self.axes[None, :, None, :]).reshape(q * q, r * r)
         along = blocks.reshape(n, q * q) @ outer
-        hessian = np.empty((s, r, s, r))
-        for a in range(r):
-            for b in range(a, r):
-                hessian[:, a, :, b] = (X * along[:, a * r + b, None]).T @ X
-                hessian[:, b, :, a] = hessian[:, a, :, b].T
-        return hessian.reshape(s * r, s * r)
+        hessian: np.ndarray = coefficient_hessian(along.reshape(n, r, r), lambda weights: (X * weights[:, None]).T @ X)
+        return hessian
