@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import get_lapack_funcs
+from scipy.linalg.blas import dgemm
 
 OVERHEAD = 10**5
 """Cost of a call of the array library, in multiplications."""
@@ -299,14 +300,15 @@ class BlockChoice:
         if columns.size == 0:
             return
         matrix, place = self._swept_matrix, np.ix_(columns, columns)
-        side = matrix[:, columns]
+        side = matrix[columns].T  # the matrix is symmetric, and its rows contiguous
         try:
             factor = np.linalg.inv(np.linalg.cholesky(sign * side[columns])).T  # more exact than an inverse
         except np.linalg.LinAlgError:  # of columns that leave, as what enters is definite
             self._begin()
             return
         half = side @ factor
-        matrix -= sign * (half @ half.T)
+        # in place, as the matrix is large: its transpose is contiguous for Fortran
+        dgemm(-sign, half.T, half.T, beta=1.0, c=matrix.T, trans_a=True, overwrite_c=True)
         regressions = half @ factor.T
         matrix[:, columns], matrix[columns] = regressions, regressions.T
         matrix[place] = -sign * (factor @ factor.T)
