@@ -22,8 +22,8 @@ MOST_COLUMNS = 512
 """Up to so many columns all of them are searched: the swept matrix of each number of blocks takes 2 MB then."""
 _MOST_SCREENED = 1024
 """Of more columns, so many are searched at most: 8 MB for each number of blocks. They are one and a half times as many
-as the largest support may have: cross-validation of gravier in groups of 20 genes takes 7 s, with supports of up to 600
-columns, with twice as many 10 s, and by pursuit for each number of groups more than 60 s."""
+as the largest support may have: cross-validation of gravier in groups of 20 genes, with supports of up to 600 columns,
+takes 5 s, and more than 60 s by pursuit for each number of groups."""
 _FIRST_COLUMNS = 192
 """Of more columns, the search begins with about so many, of the blocks that are best alone."""
 _ROUNDS = 3
