@@ -300,6 +300,19 @@ def test_names_are_escaped_in_html(table):
     assert CAUTION in html
 
 
+def test_columns_that_would_be_empty_are_left_out(table):
+    X, y = table
+    of_quantiles = str(ht.SparseQuantileRegression(n_nonzero_coefs=2).fit(X, y).summary())
+    assert "No standard errors and substitutes: a loss with a kink" in of_quantiles
+    assert "SE*" not in of_quantiles
+    assert CAUTION not in of_quantiles
+    assert "substitute  " not in of_quantiles
+    of_all = str(ht.SparseLinearRegression(n_nonzero_coefs=3).fit(X[:, :3], y).summary())
+    assert "SE*" in of_all
+    assert "substitute" not in of_all
+    assert "when the feature leaves, and all coefficients are refitted" in of_all
+
+
 def test_a_frame_needs_pandas(table, monkeypatch):
     import sys
 
@@ -308,6 +321,11 @@ def test_a_frame_needs_pandas(table, monkeypatch):
     frame = summary.to_frame()
     assert frame.attrs["standard_errors"] == CAUTION
     assert list(frame.index) == [feature.name for feature in summary.facts.features]
+    assert {"outputs", "standard_errors"}.isdisjoint(frame.columns)
+    assert frame["level_of"].dtype == "Int64"
+    assert frame["level_of"].isna().all()
+    several = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, np.column_stack([y, -y])).summary().to_frame()
+    assert [len(effects) for effects in several["outputs"]] == [2, 2]
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingDependencyError, match=r"to_dict\(\)"):
         summary.to_frame()

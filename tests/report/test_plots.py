@@ -167,6 +167,15 @@ def test_the_curve_over_ranks(low_rank, ax):
         plot_cv(ht.LowRankRegression(rank=2).fit(*low_rank), ax)
 
 
+def test_a_model_that_chose_k_by_a_criterion_is_not_said_to_have_been_given_it(ax):
+    X = np.random.default_rng(0).standard_normal((60, 4))
+    model = ht.SparseLinearRegression().fit(X, X[:, 0])
+    with pytest.raises(InvalidInputError, match=r"chose k by a criterion: plot_criterion\(model.candidates_, "):
+        plot_cv(model, ax)
+    with pytest.raises(InvalidInputError, match="no predictions of held-out rows, because it was not cross-validated"):
+        plot_calibration(model, ax=ax)
+
+
 @pytest.mark.parametrize("draw", [plot_path, plot_coefficients, lambda model, ax: write_report(model, "report.html")])
 @pytest.mark.parametrize("outputs", [1, 5])
 def test_models_without_chosen_features_are_refused(low_rank, draw, outputs, ax):

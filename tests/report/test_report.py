@@ -472,6 +472,24 @@ def test_censored_times_have_curves_of_survival(report):
     assert "Steps: observed (Kaplan-Meier). Dashed: the mean curve of the model." in page.text
     assert "multiplies the hazard by" in page.text
     assert re.search(r"\d \+ ", page.text)  # a row of the slider without the event
+    assert "all strata together" not in page.text
+
+
+def test_the_survival_of_strata_is_said_to_be_of_all_together(report):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((90, 8))
+    times = np.column_stack([rng.exponential(np.exp(-X[:, 2])), np.ones(90)])
+    model = SparseCoxRegression(n_nonzero_coefs=1).fit(X, times, strata=np.arange(90) % 2)
+    page = report(model)
+    assert "Rows of all strata together, although their hazards differ." in page.text
+    assert "How the chosen features and their substitutes correlate" not in page.text
+
+
+def test_chosen_features_that_are_compared_with_no_substitutes_are_said_to_be_alone(report):
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    page = report(SparseLinearRegression(n_nonzero_coefs=2).fit(X, X[:, 0] + X[:, 1]))
+    assert "How the chosen features correlate" in page.text
+    assert "substitutes correlate" not in page.text
 
 
 def test_an_unfitted_model_is_refused(report):

@@ -252,6 +252,7 @@ def render(
         stationary=certificate is not None and certificate.is_stationary(),
         examined=certificate is not None and certificate.examined,
         swap=certificate is not None and certificate.swap_optimal,
+        substitutes_compared=summary is not None and len(summary.correlations.columns) > len(summary.correlations.rows),
         choices=choices(facts.n_features, words.columns(facts.features)) if facts.unit == "feature" else None,
         charts=charts,
         mean_and_error=mean_and_error,

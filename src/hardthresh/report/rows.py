@@ -236,7 +236,8 @@ def _times(estimator: Any, rows: Rows) -> list[RowChart]:
         340,
         "Chart of the share of rows without the event over time, in three groups of rows by their predicted risk.",
         "Thirds of the rows by their predicted risk. Steps: observed (Kaplan-Meier)."
-        + (" Dashed: the mean curve of the model." if own else ""),
+        + (" Dashed: the mean curve of the model." if own else "")
+        + ("" if one else " Rows of all strata together, although their hazards differ."),
     )
     return [survival, *charts]
 

@@ -15,6 +15,7 @@ from hardthresh.certificates.effects import (
     standard_errors,
     unit_effects,
 )
+from hardthresh.certificates.kinks import model_with_kink
 from hardthresh.constraints.supports import Rows as ConstraintRows
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.typing import Array
@@ -104,6 +105,7 @@ def summarize(estimator: Any, problem: Problem, w: Array, subject: str = "") -> 
         path=path,
         correlations=_correlations(problem, facts, effects),
         subject=subject,
+        unknown="" if model_with_kink(objective) is None else "a loss with a kink has no second derivatives",
     )
 
 

@@ -110,6 +110,8 @@ class Summary:
         The correlations of the chosen features with each other and with their closest substitutes.
     subject : str
         What the objective, the scores, the dispersion and `worth` are about, if not the model itself.
+    unknown : str
+        Why no standard errors and substitutes are known; empty if they were computed.
     """
 
     facts: Facts
@@ -125,6 +127,7 @@ class Summary:
     path: PathRows | None
     correlations: Correlations
     subject: str = ""
+    unknown: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the summary as numbers, words and lists, which `json` can write; None stands for NaN."""
@@ -151,7 +154,8 @@ class Summary:
     def to_frame(self) -> pandas.DataFrame:
         """Return one row for each chosen feature, the largest effect first, as a pandas data frame.
 
-        Its ``attrs["standard_errors"]`` has the words that belong to these.
+        Effects on outputs and their standard errors are lists, for models of several outputs only. The frame's
+        ``attrs["standard_errors"]`` has the words that belong to these.
 
         Raises
         ------
@@ -164,7 +168,9 @@ class Summary:
             raise MissingDependencyError("to_frame needs pandas, which is not installed; or use to_dict()") from error
         names = list(self._record(Feature(0, "", 0.0, 0.0, None, False)))
         records = [self._record(feature) for feature in self.facts.features]
-        frame = pandas.DataFrame(records, columns=names).set_index("feature")
+        left_out = [] if self.facts.outputs else ["outputs", "standard_errors"]
+        frame = pandas.DataFrame(records, columns=names).set_index("feature").drop(columns=left_out)
+        frame["level_of"] = frame["level_of"].astype("Int64")  # integers of which some are missing
         frame.attrs["standard_errors"] = CAUTION
         return frame
 
@@ -232,28 +238,31 @@ class Summary:
         grouped = any(worth.unit not in ("", facts.names[j]) for j, worth in self.worth.items())
         outputs, several = facts.outputs if len(facts.outputs) <= _OUTPUTS else (), bool(facts.outputs)
         header = ["feature", *(["group"] if grouped else []), "size" if several else "coefficient"]
-        header += [*(["per SD"] if scaled else []), *outputs, *([] if several else ["SE*"])]
-        header += ["drop cost", "closest substitute", "its cost", *(["in folds"] if shares else [])]
+        errors = not several and not self.unknown
+        substitutes = any(worth.substitute is not None for worth in self.worth.values())
+        header += [*(["per SD"] if scaled else []), *outputs, *(["SE*"] if errors else []), "drop cost"]
+        header += [*(["closest substitute", "its cost"] if substitutes else []), *(["in folds"] if shares else [])]
         rows, sized = [], number if several else signed
         for feature in facts.features:
             worth = self.worth.get(feature.index, _UNKNOWN)
             row = [feature.name, *([worth.unit or "–"] if grouped else []), sized(feature.coefficient)]
             row += [sized(feature.effect)] if scaled else []
             row += _with_errors(feature.outputs, worth.standard_errors) if outputs else []
-            row += [] if several else [_cell(worth.standard_error)]
+            row += [_cell(worth.standard_error)] if errors else []
             row += ["on request" if feature.requested else _cell(worth.drop_cost)]
-            row += [worth.substitute or "–", _cell(worth.substitute_cost)]
+            row += [worth.substitute or "–", _cell(worth.substitute_cost)] if substitutes else []
             rows.append(row + ([percent(feature.share or 0.0)] if shares else []))
         if not rows:
             return header, [], []
-        unit = facts.unit
+        unit, exchange = facts.unit, ", or its substitute takes its place" if substitutes else ""
         notes = [
             f"Size: the length of the coefficients of all {len(facts.outputs)} outputs together."
             + (f" ±: standard errors {CAUTION}; the same rows chose the features." if outputs else "")
             if several
+            else f"No standard errors and substitutes: {self.unknown}."
+            if self.unknown
             else f"* standard errors {CAUTION}; the same rows chose the features.",
-            f"Costs: the rise of the objective when the {unit} leaves, or its substitute takes its place, and all "
-            "coefficients are refitted.",
+            f"Costs: the rise of the objective when the {unit} leaves{exchange}, and all coefficients are refitted.",
         ]
         return header, rows, notes + ([f"SE and costs are of {self.subject}."] if self.subject else [])
 

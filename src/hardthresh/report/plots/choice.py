@@ -152,6 +152,11 @@ def without_curve(estimator: Any) -> InvalidInputError:
     size = next((what for fitted, what in sizes.items() if hasattr(estimator, fitted)), "k")
     if hasattr(estimator, "learning_curve_"):
         return InvalidInputError(f"{kind} has no curve over k; plot_learning_curve draws how it learned.")
+    if hasattr(estimator, "criterion_path_"):
+        return InvalidInputError(
+            f"{kind} chose {size} by a criterion: plot_criterion(model.candidates_, model.criterion_path_) draws it; "
+            f"use {kind}CV to choose it by cross-validation."
+        )
     return InvalidInputError(
         f"there is no curve over {size}, because {kind} was fitted for one given {size}; "
         f"use {kind}CV to choose it by cross-validation."

@@ -69,15 +69,20 @@ def plot_calibration(estimator: Any, ax: Axes | None = None, *, output: int = 0)
     >>> plot_calibration(model).get_xlabel()
     'predicted probability of 1'
     """
-    cv = cross_validated(cross_validation(estimator), estimator)
+    cv, kind = cross_validation(estimator), type(estimator).__name__
+    if cv is None and not hasattr(estimator, "learning_curve_"):
+        raise InvalidInputError(
+            f"{kind} has no predictions of held-out rows, because it was not cross-validated; use {kind}CV."
+        )
+    cv = cross_validated(cv, estimator)
     if not cv.calibrations and not cv.held_out:
         raise InvalidInputError(
-            f"{type(estimator).__name__} has no predictions of held-out rows; the sparse linear estimators with "
+            f"{kind} has no predictions of held-out rows; the sparse linear estimators with "
             "cross-validation have them where features predict better than none"
         )
     if not cv.calibrations:
         raise InvalidInputError(
-            f"{type(estimator).__name__} has no calibration: that is for predictions of held-out rows which are means "
+            f"{kind} has no calibration: that is for predictions of held-out rows which are means "
             "or probabilities, not quantiles, hazards or decisions; plot_coverage draws how many targets are below "
             "predicted quantiles"
         )
