@@ -86,6 +86,7 @@ HELPERS = {
     "solvers/stochastic/scale.py": "settings with a unit, found at the start",
     "solvers/stochastic/voting.py": "votes on the index set",
     "solvers/steepest.py": "what solvers do where curvature says nothing",
+    "solvers/decrement.py": "what a Newton step on the support may still gain",
     "solvers/newton.py": "the direction of a Newton step on one support",
     "solvers/refinement.py": "what solvers do on one support",
     "solvers/subspace.py": "an objective on the subspace of one support",

@@ -9,9 +9,10 @@ from math import ceil, sqrt
 from typing import cast
 
 from hardthresh.arrays import to_numpy
-from hardthresh.core.objective import Evaluation
+from hardthresh.core.objective import Evaluation, value_rounding
 from hardthresh.core.typing import Array
 from hardthresh.objectives import LinearModel
+from hardthresh.solvers.decrement import newton_decrement
 from hardthresh.solvers.steepest import verdict
 
 from .by_refits import RunsByRefits
@@ -25,10 +26,14 @@ from .state import (
     RunGroup,
     WorkingState,
     first_improvement,
+    refined_on_support,
     refit_without_curvature,
     with_fewer_columns,
 )
 
+_CLEARLY = 100.0
+"""A run has not converged if by its derivatives f may still fall on the support by so many times what is negligible,
+and some step lowers it: where none does the derivatives are rounding. Arbitrary."""
 _WIDE, _LEAST_WIDE = 4, 1000
 """No column joins at the fits without a part if the working set has more than 4k + 1,000. Without this limit a Gram
 matrix for 160 of 10,000 columns has 3,522 columns in the place of 2,562. On 240 linear models f is the same without it,
@@ -90,11 +95,36 @@ class Iteration(RunsByRefits):
         for group in past_it:
             self.improve(group)  # step 4
         for run in range(len(self.states)):
-            if run not in self.better and run not in waiting and self.state_is_flat(run):
-                better = self.improve_by_bound(run)
-                if better is not None:
-                    self.better[run] = better
+            if run in self.better or run in waiting:
+                continue
+            better = self.improve_by_bound(run) if self.state_is_flat(run) else self.improve_on_support(run)
+            if better is not None:
+                self.better[run] = better
         return self.evaluate_and_finish(waiting)
+
+    def improve_on_support(self, run: int) -> Improvement | None:
+        """Return a lower point on the support of a run that nothing else improves, as where losses are saturated."""
+        state = self.states[run]
+        if self.is_lowest(run, state) or self.objective.recession(state.at, state.support.indices) is not None:
+            return None
+        return self.falls_on_support(run, tolerances(state, self.tol)[1])
+
+    def falls_on_support(self, run: int, negligible: float) -> Improvement | None:
+        """Return a point on the support of a run where f is lower by more than a negligible amount."""
+        state = self.states[run]
+        columns = state.working_set
+        return refined_on_support(self.objective, self.constraints[run], state, self.gram, columns, negligible)
+
+    def is_lowest(self, run: int, state: WorkingState, factor: float = 1.0) -> bool:
+        """Return whether f may fall on the support of a state by no more than some times what is negligible.
+
+        A quadratic is solved there, and any function has a verdict of its own.
+        """
+        traits = self.objective.traits
+        if traits.quadratic or traits.arbitrary:
+            return True
+        enough = max(factor * tolerances(state, self.tol)[1], value_rounding(self.objective, state.at))
+        return newton_decrement(self.objective, self.constraints[run], state) <= enough
 
     def improve_by_bound(self, run: int) -> Improvement | None:
         """Return a lower point by the quadratic model with the bound of the second derivatives of all losses.
@@ -246,14 +276,18 @@ class Iteration(RunsByRefits):
             elif found is None or not found[1].value < state.value:  # by rounding, only the model is lower
                 after.append(self.ended(run))
             else:
-                after.append(state.improved(*found))
+                there = state.improved(*found)
+                if there.settled and not self.is_lowest(run, there):
+                    there = replace(there, settled="")
+                after.append(there)
         return after
 
     def ended(self, run: int) -> WorkingState:
-        """Return the last state of a run: stalled if f is any function, or flat losses, and still steep there."""
+        """Return the last state of a run: stalled if f is still steep there, or may fall on the support."""
         state, why = self.states[run], self.reason_to_end(run)
         if not self.objective.traits.arbitrary and not self.state_is_flat(run):
-            return state.ended(why)
+            is_lowest = self.is_lowest(run, state, _CLEARLY) or self.falls_on_support(run, 0.0) is None
+            return state.ended(why) if is_lowest else replace(state.ended(""), stalled=why)
         negligible = tolerances(state, self.tol)[1]
         return verdict(self.objective, self.constraints[run], state.ended(""), why, self.tol, negligible)
 
