@@ -72,6 +72,25 @@ def test_other_names_are_not_blamed_on_a_column():
         model.predict(table(["Rome"] * 6).rename(columns={"age": "years"}))
 
 
+@pytest.mark.parametrize("change", ["order", "another column", "both"])
+def test_columns_in_another_order_are_told_how_to_be_sorted(change):
+    X = table(np.arange(6.0))
+    model = fit(hardthresh.SparsePoissonRegression, X, n_nonzero_coefs=1)
+    other = X.iloc[:, ::-1] if change != "another column" else X
+    other = other.assign(weight=1.0) if change != "order" else other
+    with pytest.raises(ValueError, match=r"^The feature names should match[^X]*X\[model.feature_names_in_\] has them"):
+        model.predict(other)
+    np.testing.assert_array_equal(model.predict(other[model.feature_names_in_]), model.predict(X))
+    with pytest.raises(ValueError, match=r"yet now missing:\n- age\n$"):
+        model.predict(X.drop(columns="age"))
+
+
+@every
+def test_a_frame_without_columns_is_refused(cls):
+    with pytest.raises(InvalidInputError, match=r"X is a data frame without columns \(6 rows\)"):
+        fit(cls, table(np.arange(6.0))[[]])
+
+
 def test_lists_of_unequal_length_are_refused():
     with pytest.raises(ValueError, match="inhomogeneous"):
         hardthresh.SparsePoissonRegression().fit([[1.0, 2.0], [1.0]], [1.0, 2.0])

@@ -364,12 +364,12 @@ def test_events_without_another_row_at_risk_are_refused(model, what, form):
 def test_one_tie_or_one_row_at_risk_is_enough():
     X, _ = drawn()
     strata, event = np.arange(150), np.zeros(150)
-    strata[1], event[0] = 0, 1
+    strata[1], event[1] = 0, 1
     for other in (2.0, 3.0):
-        time = np.where(np.arange(150) == 1, other, 2.0)
+        time = np.where(np.arange(150) == 0, other, 2.0)
         model = SparseCoxRegression(n_nonzero_coefs=1).fit(X, np.column_stack([time, event]), strata=strata)
         assert model.n_nonzero_coefs_ == 1
-    weight = np.where(np.arange(150) == 1, 0.0, 1.0)
+    weight = np.where(np.arange(150) == 0, 0.0, 1.0)
     with pytest.raises(InvalidInputError, match="no event has another row at risk in its stratum"):
         model.fit(X, np.column_stack([time, event]), sample_weight=weight, strata=strata)
 

@@ -257,9 +257,12 @@ def as_numbers(x: np.ndarray, name: str) -> np.ndarray:
     """Return an array of numbers, which may be given as text."""
     if x.dtype.kind in "fiub":
         return x
+    if x.dtype.kind in "mM":
+        what, such = ("dates", "days since the first one") if x.dtype.kind == "M" else ("durations", "days")
+        raise InvalidInputError(f"{name} holds {what}; turn them into numbers, such as {such}")
     try:
         return x.astype(np.float64)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise InvalidInputError(f"{name}: {error}; numbers are needed") from error
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from array_api_compat import is_array_api_obj
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
+from hardthresh.arrays import to_numpy
 from hardthresh.constraints.labels import is_missing
 from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.errors import InvalidInputError, format_value, numbered, plural, warn
@@ -49,8 +51,12 @@ def validated(
     given = X if numbers is None else numbers
     frame = frame_of(given)
     if frame is not None:
+        if not frame.columns:
+            raise InvalidInputError(
+                f"X is a data frame without columns ({plural(len(frame), 'row')}); give one or more"
+            )
         if not options.get("reset", True):
-            validate_data(model, X, reset=False, skip_check_array=True)  # another name comes before another type
+            _check_names(model, X)  # another name comes before another type
         encodes = "categorical_features" in model.get_params(deep=False)
         advice = {"categories": _FROM_TYPE, "text": _CAST} if encodes else {"categories": _ENCODE, "text": _ENCODE}
         check_types(frame, numeric_labels=categories, **advice)
@@ -67,6 +73,8 @@ def validated(
     except ValueError as error:
         if str(error).startswith("The feature names"):
             raise
+        if str(error).startswith("Input y contains"):
+            raise _about_targets(y, error) from error
         may_be_nan = options.get("ensure_all_finite") == "allow-nan"
         if not may_be_nan and str(error).startswith("Input X contains NaN"):
             missing = missing_values(given)
@@ -78,6 +86,32 @@ def validated(
         if column is None:
             raise
         raise InvalidInputError(f"{column}: {error}" + (f"; {_ENCODE}" if is_text else "")) from error
+
+
+def _check_names(model: Any, X: Any) -> None:
+    """Check that the columns of X have the names of those of the fit, in their order."""
+    try:
+        validate_data(model, X, reset=False, skip_check_array=True)
+    except ValueError as error:
+        names = getattr(model, "feature_names_in_", ())
+        frame = frame_of(X)
+        if frame is None or len(names) == 0 or not set(names) <= set(frame.columns):
+            raise
+        raise InvalidInputError(f"{str(error).rstrip()}\nX[model.feature_names_in_] has them.") from error
+
+
+def _about_targets(y: Any, error: ValueError) -> InvalidInputError:
+    """Return the error about targets that are not finite, with their rows."""
+    values = np.asarray(to_numpy(y) if is_array_api_obj(y) else y)
+    missing = np.frompyfunc(is_missing, 1, 1)(values).astype(bool)
+    wrong = missing if missing.any() else ~np.isfinite(values.astype(np.float64))
+    rows = np.flatnonzero(wrong if wrong.ndim == 1 else wrong.any(axis=1))
+    first = numbered("row", int(rows[0]))
+    if missing.any():
+        return InvalidInputError(
+            f"y contains NaN: {plural(int(missing.sum()), 'missing value')}, the first in {first}; leave out these rows"
+        )
+    return InvalidInputError(f"{first}: {error}")
 
 
 def _warn_of_levels(X: Any) -> None:

@@ -13,7 +13,7 @@ from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 
 from .base import Loss
-from .location import weighted_quantile
+from .location import check_squares, weighted_quantile
 
 
 @register("loss", "huber", lambda: [Huber(), Huber(0.3)])
@@ -60,6 +60,10 @@ class Huber(Loss):
 
     def in_domain(self, y: Array) -> Array:
         return namespace(y).isfinite(y)
+
+    def check_targets(self, y: Array) -> None:
+        self.check_domain(y)
+        check_squares(y)
 
     def value(self, y: Array, u: Array) -> Array:
         r = namespace(u).abs(u - y)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from hardthresh.arrays import namespace
+from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
 
 
@@ -14,6 +15,22 @@ def average(y: Array, weights: Array) -> float:
     """Return the weighted mean, in the precision of the numbers."""
     xp = namespace(y)
     return float(xp.sum(weights * y)) / float(xp.sum(weights))
+
+
+def check_squares(y: Array, least: float = 0.0) -> None:
+    """Refuse targets of which a sum of squares overflows, or of which the largest is not zero but at most `least`.
+
+    Raises
+    ------
+    InvalidInputError
+        With the largest.
+    """
+    xp = namespace(y)
+    largest = float(xp.max(xp.abs(y)))
+    if largest > 0.0 and not least < largest < float(xp.finfo(y.dtype).max) ** 0.5 / y.shape[0]:
+        raise InvalidInputError(
+            f"the squares of the targets leave the range of {y.dtype} (the largest is {largest:.3g}); rescale y"
+        )
 
 
 def weighted_quantile(y: np.ndarray, weights: np.ndarray, quantile: float) -> float:

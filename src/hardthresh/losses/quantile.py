@@ -14,7 +14,7 @@ from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 
 from .base import Loss
-from .location import weighted_quantile
+from .location import check_squares, weighted_quantile
 
 
 @register("loss", "quantile", lambda: [Quantile(), Quantile(0.8, 0.3)])
@@ -76,6 +76,10 @@ class Quantile(Loss):
 
     def in_domain(self, y: Array) -> Array:
         return namespace(y).isfinite(y)
+
+    def check_targets(self, y: Array) -> None:
+        self.check_domain(y)
+        check_squares(y)
 
     def value(self, y: Array, u: Array) -> Array:
         xp, r = namespace(u), y - u

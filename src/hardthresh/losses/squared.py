@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from hardthresh.arrays import namespace
-from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 
 from .base import Loss
+from .location import check_squares
 
 
 @register("loss", "squared")
@@ -40,12 +40,7 @@ class Squared(Loss):
 
     def check_targets(self, y: Array) -> None:
         self.check_domain(y)
-        xp = namespace(y)
-        largest, limits = float(xp.max(xp.abs(y))), xp.finfo(y.dtype)
-        if largest > 0.0 and not float(limits.smallest_normal) ** 0.5 < largest < float(limits.max) ** 0.5 / y.shape[0]:
-            raise InvalidInputError(
-                f"the squares of the targets leave the range of {y.dtype} (the largest is {largest:.3g}); rescale y"
-            )
+        check_squares(y, float(namespace(y).finfo(y.dtype).smallest_normal) ** 0.5)
 
     def value(self, y: Array, u: Array) -> Array:
         return 0.5 * (u - y) * (u - y)

@@ -81,6 +81,7 @@ def build_problem(
             )
     level, offset = loss.initial_prediction(table.y, weights) if fit_intercept else 0.0, table.offset
     if level:
+        loss.check_targets(table.y)  # before they are blamed on the offset
         offset = level + (0 * table.y if offset is None else offset)
     ridge = np.full(standardized.shape[1], alpha)
     ridge[[*always_include, *range(d, ridge.size)]] = 0.0

@@ -11,7 +11,7 @@ from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import check_is_fitted
 
 from hardthresh.arrays import to_numpy
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, warn
 from hardthresh.losses import Loss
 from hardthresh.losses.log_link import LogLink
 
@@ -36,6 +36,20 @@ except ImportError:  # scikit-learn < 1.8 lets the arrays themselves refuse to m
 
     def check_same_namespace(X: Any, estimator: Any, *, attribute: str, method: str) -> None:
         """Do nothing."""
+
+
+_LARGEST_SPAN = -float(np.log(np.finfo(np.float64).eps))
+"""Beyond it the smallest of two expected values is lost in the rounding of their sum: exposures of 1 and 4.5e15."""
+
+
+def _warn_of_span(offset: np.ndarray) -> None:
+    """Warn of offsets on the scale of a logarithm that span more than logarithms do."""
+    least, most = float(offset.min()), float(offset.max())
+    if most - least > _LARGEST_SPAN:
+        warn(
+            f"offset goes from {least:.4g} to {most:.4g}, so that expected values would differ by a factor of "
+            f"exp({most - least:.4g}); it is on the scale of the logarithm: of an exposure give offset=np.log(exposure)"
+        )
 
 
 class TabularModel(ThresholdingEstimator):
@@ -89,6 +103,8 @@ class TabularModel(ThresholdingEstimator):
                 "all targets are 0, which no finite intercept predicts, even with a ridge; give rows with others"
             )
         offset = per_row(offset, numbers, "offset", outputs)
+        if reset and offset is not None and isinstance(self._loss, LogLink):
+            _warn_of_span(offset if weights is None else offset[weights > 0])
         if reset:
             self.__dict__.pop("encoding_", None)  # of a fit to other columns
         if not factors:
