@@ -155,13 +155,13 @@ class CoxHessian(JointHessian):
 
     def _means(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the mean over each risk set, and the sum over its tied deaths as a share of S."""
-        sets, share = self.at.sets, self.at.share
-        columns = values.ndim > 1
-        weighted = values[sets.order] * (share[:, None] if columns else share)
-        dies = sets.dies[:, None] if columns else sets.dies
-        of_deaths = sets.sums(np.where(dies, weighted, 0.0)) if sets.dies.any() else np.zeros_like(weighted[:1])
-        of_deaths = np.broadcast_to(of_deaths, (sets.n_slots, *weighted.shape[1:]))
-        return self.at.risk_means(sets.sums(weighted)), of_deaths
+        sets = self.at.sets
+        of_deaths = np.zeros_like(values[:1])
+        if sets.dies.any():
+            share = np.where(sets.dies, self.at.share, 0.0)
+            of_deaths = sets.sums(values[sets.order] * (share[:, None] if values.ndim > 1 else share))
+        of_deaths = np.broadcast_to(of_deaths, (sets.n_slots, *values.shape[1:]))
+        return self.at.risk_means(self.at.shared_sums(values)), of_deaths
 
 
 @dataclass(frozen=True, slots=True, eq=False)

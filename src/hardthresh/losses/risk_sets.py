@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array
 
 _RANGE = 300.0
 """By how much log S may rise within one prefix sum: e^300 times the number of rows is far below the largest double, and
@@ -141,6 +142,17 @@ class AtPredictions:
         self.dead_share = sets.sums(np.where(sets.dies, self.share, 0.0))
         self.term_rest = 1.0 - sets.term_share * self.dead_share[sets.term_slot]
 
+    def shared_sums(self, values: np.ndarray) -> np.ndarray:
+        """Return the sum of numbers, or of rows of them, of all examples over the rows of each slot, times `share`.
+
+        As a product with a sparse matrix it takes half the time of `RiskSets.sums`, and no copy in the order of slots.
+        """
+        sets = self.sets
+        ends = np.append(sets.starts, sets.order.size)
+        rows = csr_array((self.share, sets.order, ends), shape=(sets.n_slots, values.shape[0]))
+        found: np.ndarray = rows @ values
+        return found
+
     def per_slot(self, per_term: np.ndarray) -> np.ndarray:
         """Return the sum of numbers over the terms of each slot."""
         return np.bincount(self.sets.term_slot, weights=per_term, minlength=self.sets.n_slots)
@@ -167,7 +179,7 @@ class AtPredictions:
             sums = np.cumsum(values[part] * scale, axis=0)
             if part.start not in stratum_starts:
                 sums += carried * np.exp(before - start)
-            means[part] = sums / scale
+            np.divide(sums, scale, out=means[part])
             carried, before = means[part.stop - 1 : part.stop], float(self.log_sums[part.stop - 1])
         return means
 
