@@ -14,7 +14,7 @@ from levels import draws
 
 N = 40
 ROUNDING, NEGLIGIBLE = 1e-15, 1e-10  # as shares of the largest decrease
-TIE = 1e-12
+TIE = 1e-8  # of decreases: nearly collinear columns leave half of the digits
 
 pytestmark = pytest.mark.skipif(kernel() is None, reason="the compiled kernel was not built, or HARDTHRESH_PURE is set")
 
