@@ -162,6 +162,21 @@ def test_settings_of_a_loss_are_options(done, shop):
     assert ht.load("m.json").class_weight is None
 
 
+def test_weights_of_classes_are_a_dict_of_json(done, refused, shop):
+    busy = pl.when(pl.col("count") > 2).then(pl.lit("yes")).otherwise(pl.lit("no"))
+    shop.with_columns(busy=busy, level=pl.col("count").clip(0, 2)).write_csv("s.csv")
+    options = ("--drop", "colour,count", "--k", 2, "--alpha", 0.1, "--out", "m.json")
+    done("fit", "s.csv", "--target", "busy", *options, "--drop", "colour,count,level", "--class-weight", '{"yes": 2}')
+    assert ht.load("m.json").class_weight == {"yes": 2}
+    weights = ("--class-weight", '{"0": 2, "1": 1, "2": 0.5}')
+    done("fit", "s.csv", "--target", "level", "--drop", "colour,count,busy", *options[2:], "--classes", *weights)
+    assert ht.load("m.json").class_weight == {0: 2, 1: 1, 2: 0.5}
+    line = refused("fit", "s.csv", "--target", "busy", *options, "--class-weight", "{yes: 2}")
+    assert "--class-weight takes a dict as JSON, such as" in line
+    line = refused("fit", "s.csv", "--target", "busy", "--drop", "colour,level", "--class-weight", '{"maybe": 2}')
+    assert "class_weight names the class 'maybe', which y does not have" in line
+
+
 def test_only_settings_are_rewritten():
     known = {"--target", "--k"}
     assert as_settings(["a.csv", "--k", "3", "--class-weight", "balanced"], known) == [

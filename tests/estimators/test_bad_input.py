@@ -267,6 +267,21 @@ def test_a_score_that_is_not_finite_is_refused(chooser):
         chooser.make(scoring=lambda model, X, y: float("nan")).fit(X, y)
 
 
+def test_a_scorer_of_two_classes_comes_with_those_of_several():
+    X = np.random.default_rng(0).standard_normal((60, 4))
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    with pytest.raises(
+        InvalidInputError, match=r"^scoring='roc_auc' does not fit this .*; for more .* roc_auc_ovr or "
+    ):
+        ht.SparseLogisticRegressionCV(n_nonzero_coefs=[1], scoring="roc_auc").fit(X, y)
+
+    def broken(model, X, y):
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match=r"^mine$"):
+        ht.SparseLogisticRegressionCV(n_nonzero_coefs=[1], scoring=broken).fit(X, y)
+
+
 def test_a_scorer_cannot_see_an_offset(chooser):
     X, y = chooser.data()
     with pytest.raises(InvalidInputError, match="scorers cannot see an offset; use scoring=None"):

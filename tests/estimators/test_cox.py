@@ -1,5 +1,7 @@
 """Sparse Cox regression: forms of y, strata, weights, the baseline, Harrell's C, and what is refused."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -405,3 +407,37 @@ def test_frames_of_other_libraries_are_targets(library):
     for event in (y[:, 1] > 0, y[:, 1]):
         target = make({"months": y[:, 0], "died": event})
         np.testing.assert_array_equal(SparseCoxRegression(n_nonzero_coefs=2).fit(X, target).coef_, expected)
+
+
+def test_a_fold_that_trains_on_no_event_is_named():
+    X, y = drawn()
+    y = np.column_stack([np.arange(150.0), np.arange(150) == 7])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of scikit-learn, about classes that y does not have
+        with pytest.raises(
+            InvalidInputError, match=r"fold \d of cv trains on rows without an event, of which there is 1"
+        ):
+            SparseCoxRegressionCV().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        ([-1.0, np.nan], r"times must be numbers, but times\[1\] is nan"),
+        ("abc", "times must be numbers in a list, got 'abc'"),
+        ([[1.0]], r"times must be numbers in a list, got an array of shape \(1, 1\)"),
+    ],
+)
+def test_times_that_are_no_numbers_are_named(times, message):
+    X, y = drawn()
+    model = SparseCoxRegression(n_nonzero_coefs=1).fit(X, y)
+    with pytest.raises(InvalidInputError, match=message):
+        model.predict_survival_function(X[:2], times=times)
+
+
+def test_scorers_of_numbers_do_not_fit_times_and_events():
+    X, y = drawn()
+    with pytest.raises(
+        InvalidInputError, match=r"scoring='r2' does not fit this SparseCox.*leave scoring out, or give"
+    ):
+        SparseCoxRegressionCV(n_nonzero_coefs=[1], scoring="r2").fit(X, y)

@@ -208,6 +208,12 @@ def slow_kaplan_meier(time, event, at):
     return survival
 
 
+@pytest.mark.parametrize("wrong", [(TIME[:3], EVENT), (TIME, EVENT, np.ones(3)), (TIME[:, None], EVENT)])
+def test_kaplan_meier_needs_arguments_of_one_length(wrong):
+    with pytest.raises(InvalidInputError, match="must have one entry for each row, but have the shapes"):
+        kaplan_meier(*wrong)
+
+
 def test_kaplan_meier_by_its_definition():
     times, survival = kaplan_meier(TIME, EVENT)
     assert times.tolist() == sorted({*TIME[EVENT].tolist()})

@@ -147,7 +147,7 @@ def fit(
         "standardize": not no_standardize,
         "max_iter": max_iter,
         "random_state": seed,
-        **settings_of(own or (), task.loss),
+        **settings_of(own or (), task.loss, sorted(set(task.y.tolist())) if task.counts else ()),
     }
     if validated:
         rules = {"best": "best", "one-se": "one_standard_error"}

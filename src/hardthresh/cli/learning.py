@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from inspect import signature
 from pathlib import Path
 from time import perf_counter
-from traceback import extract_tb
 from typing import Any
 
 import numpy as np
@@ -98,9 +96,8 @@ def learn(
     model = kind(**settings, verbose=sys.stderr.isatty() and not quiet)
     began = perf_counter()
     model._names_in_messages = table.names  # the estimator gets a bare matrix
-    with _scorer_errors(settings.get("scoring"), task):
-        strata = {} if table.strata is None else {"strata": table.strata}
-        model.fit(table.X, task.y, sample_weight=table.weight, offset=table.offset, **strata)
+    strata = {} if table.strata is None else {"strata": table.strata}
+    model.fit(table.X, task.y, sample_weight=table.weight, offset=table.offset, **strata)
     seconds = perf_counter() - began
     if task.order:
         model.classes_ = np.asarray(task.order)[model.classes_]
@@ -124,21 +121,6 @@ def learn(
     data |= {} if table.strata is None else {"strata": table.strata_name}
     fitted = model if imputer is None else Pipeline([("impute", imputer), ("model", model)])
     return fitted, {"command": command, "data": data, "seconds": seconds, "scores": scores}
-
-
-@contextmanager
-def _scorer_errors(scoring: str | None, task: Task) -> Iterator[None]:
-    """Turn any exception of a scikit-learn scorer into a message that it does not fit this kind of model."""
-    try:
-        yield
-    except HardThreshError:
-        raise
-    except Exception as error:
-        files = [Path(frame.filename).parts[-3:] for frame in extract_tb(error.__traceback__)]
-        if scoring is None or ("sklearn", "metrics", "_scorer.py") not in files:
-            raise
-        kind = "these classes" if task.counts else "a regression"
-        raise InvalidInputError(f"the scorer {scoring!r} does not fit {kind}: {error}") from error
 
 
 def finish(model: Any, notes: dict[str, Any], *, out: Path | None, report: Path | None, quiet: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from inspect import signature
 from typing import Any
@@ -68,7 +69,7 @@ def own_settings() -> dict[str, tuple[str, ...]]:
     }
 
 
-def settings_of(given: Sequence[str], loss: str) -> dict[str, Any]:
+def settings_of(given: Sequence[str], loss: str, labels: Sequence[Any] = ()) -> dict[str, Any]:
     """Return the settings of a model that ``--set`` gives.
 
     Parameters
@@ -77,6 +78,8 @@ def settings_of(given: Sequence[str], loss: str) -> dict[str, Any]:
         Texts "name=value".
     loss : str
         The loss of the model.
+    labels : sequence
+        The labels of the classes, if there are some, which the keys of a dict are texts of.
 
     Raises
     ------
@@ -92,8 +95,20 @@ def settings_of(given: Sequence[str], loss: str) -> dict[str, Any]:
             raise InvalidInputError(f"--set takes name=value, such as quantile=0.9; got {text!r}")
         if name not in own.get(loss, ()):
             raise InvalidInputError(_misplaced(name, loss, own))
-        settings[name] = _value(value.strip())
+        settings[name] = _mapping(name, value, labels) if value.strip().startswith("{") else _value(value.strip())
     return settings
+
+
+def _mapping(name: str, text: str, labels: Sequence[Any]) -> dict[Any, Any]:
+    """Return a dict of JSON, such as {"ill": 2, "well": 1}, whose keys are labels of classes."""
+    try:
+        given = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InvalidInputError(
+            f'--{name.replace("_", "-")} takes a dict as JSON, such as \'{{"yes": 2, "no": 1}}\'; got {text!r}: {error}'
+        ) from error
+    label_of = {key: label for label in labels for key in (str(label), _value(str(label)))}
+    return {label_of.get(key, label_of.get(_value(key), key)): value for key, value in given.items()}
 
 
 def _misplaced(name: str, loss: str, own: Mapping[str, Sequence[str]]) -> str:

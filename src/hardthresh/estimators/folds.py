@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import check_scoring
+from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -23,7 +23,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import _check_method_params
 
 from hardthresh.core.checking import with_warnings_of_caller
-from hardthresh.core.errors import InvalidInputError, format_value, warn
+from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value, warn
 from hardthresh.core.result import Result
 from hardthresh.core.solver import Solver
 from hardthresh.selection import path
@@ -109,7 +109,15 @@ class CrossValidatedMixin:
             setattr(fitted, name, value)
         if "sample_weight" in params:  # without the weights of classes
             params = {**params, "sample_weight": test.to_backend(params["sample_weight"])}
-        return float(check_scoring(fitted, scoring=self.scoring)(fitted, test.as_given(), y, **params))
+        try:
+            return float(check_scoring(fitted, scoring=self.scoring)(fitted, test.as_given(), y, **params))
+        except (ValueError, TypeError, AttributeError) as error:
+            if not isinstance(self.scoring, str) or isinstance(error, HardThreshError):
+                raise  # a function of the user may raise what it likes
+            raise InvalidInputError(
+                f"scoring={format_value(self.scoring)} does not fit this {type(self).__name__}: {error}; "
+                f"{_other_scorers(self.scoring)}"
+            ) from error
 
     def _warm_path(self, problem: Any, candidates: list[int], seed: int, solver: Solver | None = None) -> list[Result]:
         """Return the runs for increasing candidates, each from where the last one ended."""
@@ -126,6 +134,13 @@ class CrossValidatedMixin:
                 seed=seed,
             )
         )
+
+
+def _other_scorers(name: str) -> str:
+    """Return what to score by instead of a scorer that failed: its forms for several classes, if it has some."""
+    forms = [f"{name}_{form}" for form in ("ovr", "ovo", "macro", "weighted") if f"{name}_{form}" in get_scorer_names()]
+    some = f"for more than two classes there is {' or '.join(forms)}, or " if forms else ""
+    return f"{some}leave scoring out, or give a function of (model, X, y)"
 
 
 def settings_for_folds(model: Model, *candidates: str) -> Model:

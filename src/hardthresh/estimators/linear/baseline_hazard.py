@@ -97,7 +97,14 @@ def _stratum_numbers(labels: list[Any], strata: Any, n: int) -> np.ndarray:
 
 def _checked_times(times: Any) -> np.ndarray:
     """Return the times of predictions as an array."""
-    plain = np.atleast_1d(np.asarray(to_numpy(times) if is_array_api_obj(times) else times, dtype=float))
-    if plain.ndim != 1 or np.isnan(plain).any():
-        raise InvalidInputError(f"times must be numbers in a list, got {format_value(times)}")
+    try:
+        plain = np.atleast_1d(np.asarray(to_numpy(times) if is_array_api_obj(times) else times, dtype=float))
+    except (ValueError, TypeError) as error:
+        raise InvalidInputError(f"times must be numbers in a list, got {format_value(times)}") from error
+    if plain.ndim != 1:
+        raise InvalidInputError(f"times must be numbers in a list, got an array of shape {plain.shape}")
+    if np.isnan(plain).any():
+        raise InvalidInputError(
+            f"times must be numbers, but times[{int(np.argmax(np.isnan(plain)))}] is nan; leave it out"
+        )
     return plain

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any, Self
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from hardthresh.arrays import double
 from hardthresh.certificates import ModelCertificate
+from hardthresh.core.errors import InvalidInputError
 
 from ..callbacks import fit_method
 from ..documentation import public_estimator
@@ -133,4 +135,17 @@ class SparseCoxRegressionCV(SparseLinearModelCV, SparseCoxRegression):
         if hasattr(self.cv, "split") and not is_of_sklearn(self.cv):
             return super()._splits_of(given, kept, n_samples, params)
         events = replace(given, y=np.asarray(given.y)[:, 1])
-        return splits_of(self.cv, events, kept, n_samples, params, classifier=True)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The least populated class")  # events are no classes of the user
+            return splits_of(self.cv, events, kept, n_samples, params, classifier=True)
+
+    def _check_classes(self, table: Table, splits: Splits) -> None:
+        """Check that each fold trains on rows of which some have events."""
+        happened = double(table.y)[:, 1] > 0
+        for fold, (train, _) in enumerate(splits):
+            if happened.any() and not happened[train].any():
+                raise InvalidInputError(
+                    f"fold {fold} of cv trains on rows without an event, of which there "
+                    f"{'is' if happened.sum() == 1 else 'are'} {int(happened.sum())} in {happened.size:,} rows; use "
+                    "other folds, or choose the number of features without cross-validation"
+                )

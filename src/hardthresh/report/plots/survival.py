@@ -43,6 +43,11 @@ def kaplan_meier(time: Any, event: Any, sample_weight: Any = None) -> tuple[np.n
     survival : array, shape (m,)
         The estimate from each of them on; before the first it is 1.
 
+    Raises
+    ------
+    InvalidInputError
+        For arguments of different lengths.
+
     Notes
     -----
     Cost: O(n log n).
@@ -60,7 +65,12 @@ def kaplan_meier(time: Any, event: Any, sample_weight: Any = None) -> tuple[np.n
     (array([1., 2., 3.]), array([0.75, 0.5 , 0.  ]))
     """
     time, event = np.asarray(time, dtype=np.float64), np.asarray(event, dtype=bool)
-    weight = np.ones(len(time)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    weight = np.ones(time.shape) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if not time.ndim == 1 or not time.shape == event.shape == weight.shape:
+        raise InvalidInputError(
+            f"time, event and sample_weight must have one entry for each row, but have the shapes {time.shape}, "
+            f"{event.shape} and {weight.shape}"
+        )
     times, place = np.unique(time, return_inverse=True)
     events, leaving = np.bincount(place, weight * event), np.bincount(place, weight)
     at_risk = np.cumsum(leaving[::-1])[::-1]
