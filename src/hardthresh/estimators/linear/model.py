@@ -118,6 +118,9 @@ class SparseLinearModel(ColumnSelector, AssessedModel):
             If "auto" chooses no feature, or there are too few rows to choose any.
         SearchRangeWarning
             If "auto" chooses as many as it compares, and others are possible beyond it.
+        UserWarning
+            For constant columns, categorical columns with few rows for each level, and offsets of a log mean that span
+            more than logarithms do, as an exposure itself does.
         """
         return self._fit(X, y, sample_weight, offset)
 
