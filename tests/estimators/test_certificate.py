@@ -328,6 +328,13 @@ def test_the_subgradient_of_a_quantile_regression_vanishes(settings, tmp_path):
     assert not re.search("(exchange of|no single)", (tmp_path / "report.html").read_text())
 
 
+def test_the_subgradient_vanishes_in_single_precision_too():
+    """Rounding puts predictions of interpolated rows beside their targets."""
+    X, y = (part.astype(np.float32) for part in quantiles())
+    assert ht.SparseQuantileRegression(n_nonzero_coefs=10, positive=True).fit(X, y).certificate().fitted
+    assert ht.SparseQuantileRegression(n_nonzero_coefs=2, quantile=0.8).fit(X, 100 + y).certificate().fitted
+
+
 def test_another_point_than_the_minimum_of_pinball_losses_is_not_fitted():
     X, y = quantiles()
     model = ht.SparseQuantileRegression(n_nonzero_coefs=2).fit(X, y)

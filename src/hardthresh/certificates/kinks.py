@@ -18,6 +18,9 @@ from hardthresh.objectives import LinearModel
 _AT_TARGET = 1e-9
 """Share of the largest residual up to which a residual is taken for zero: fits by narrowed smoothing leave 1e-10 of the
 loss."""
+_ROUNDING = 16
+"""Units in the last place of the largest target or prediction: rounding, such as that of single precision, puts a
+prediction so far beside its target. Arbitrary."""
 
 
 def model_with_kink(objective: object) -> LinearModel | None:
@@ -61,7 +64,8 @@ def with_least_subgradient(model: LinearModel, constraint: Constraint, at: Evalu
         moving = moving[(lower < there) & (there < upper)]
     y, u, weights = double(model.y), double(model.predict(at.point)), double(model.weights)
     r = np.abs(y - u)
-    at_target = np.flatnonzero((r <= _AT_TARGET * np.max(r, initial=0.0)) & (weights > 0))
+    rounding = _ROUNDING * float(namespace(at.point).finfo(at.point.dtype).eps) * max(np.abs(y).max(), np.abs(u).max())
+    at_target = np.flatnonzero((r <= max(_AT_TARGET * r.max(), rounding)) & (weights > 0))
     slope = model.loss.gradient(y, u)
     slope[at_target] = 0.0
     rest = double(model.design.pullback(_like(weights * slope, at))) + double(model.l2) * double(at.point)
