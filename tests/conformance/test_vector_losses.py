@@ -62,6 +62,15 @@ def test_products_and_means_are_those_of_the_blocks(loss):
 
 
 @every
+def test_each_output_alone_has_the_mean_of_all(loss):
+    y, u, _ = problem(loss)
+    parts = loss.each_output(y, u)
+    np.testing.assert_allclose(np.stack([one.mean(v) for one, _, v in parts], axis=1), loss.mean(u), rtol=1e-12)
+    targets = np.stack([target for _, target, _ in parts], axis=1)
+    np.testing.assert_array_equal(targets, y[:, None] == np.arange(u.shape[1]) if loss.one_target else y)
+
+
+@every
 @pytest.mark.parametrize("far", [40.0, 700.0, 1e4])
 def test_extreme_predictions_stay_finite(loss, far):
     """An overflow warning is an error in this suite."""

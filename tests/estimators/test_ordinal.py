@@ -43,6 +43,8 @@ def test_probabilities_keep_their_digits_far_out():
     p = model.predict_proba(far)
     assert (p > 0).all()
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    shown = model._expected(np.array([[-40.0, -41.0]]), None)  # of rows in summaries and reports
+    np.testing.assert_allclose(shown[0, 2], np.exp(-41.0), rtol=1e-12)
 
 
 def test_the_order_of_labels():

@@ -88,6 +88,9 @@ class MultiTask(VectorLoss):
     def mean(self, u: Array) -> Array:
         return self.loss.mean(u)
 
+    def each_output(self, y: Array, u: Array) -> list[tuple[Loss, Array, Array]]:
+        return [(self.loss, y[:, j], u[:, j]) for j in range(u.shape[1])]
+
     def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
         return self.loss.example_target(u, rng, noise)
 

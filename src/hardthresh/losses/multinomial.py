@@ -14,6 +14,8 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array, is_numpy
 
+from .base import Loss
+from .logistic import Logistic
 from .vector import VectorLoss
 
 
@@ -113,6 +115,11 @@ class Multinomial(VectorLoss):
     def mean(self, u: Array) -> Array:
         return _probabilities(u).T
 
+    def each_output(self, y: Array, u: Array) -> list[tuple[Loss, Array, Array]]:
+        xp = namespace(u)
+        classes = range(u.shape[1])
+        return [(Logistic(), xp.astype(y == c, u.dtype), _log_odds(u, c)) for c in classes]
+
     def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
         classes: np.ndarray = np.argmax(u / noise + rng.gumbel(size=u.shape), axis=1).astype(u.dtype)
         return classes
@@ -154,6 +161,14 @@ def log_probabilities(u: Array) -> Array:
     v = _by_class(u)
     largest, _, rest = _parts(v)
     return ((v - largest) - namespace(u).log1p(rest)).T
+
+
+def _log_odds(u: Array, c: int) -> Array:
+    """Return the log-odds of a class against all others, shape (n,)."""
+    v = _by_class(u)
+    xp, numbers = namespace(v), np.arange(v.shape[0])
+    largest, _, rest = _parts(xp.take(v, move(numbers[numbers != c], v), axis=0))
+    return v[c, ...] - largest - xp.log1p(rest)
 
 
 def _parts(v: Array) -> tuple[Array, Array, Array]:

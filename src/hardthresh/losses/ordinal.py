@@ -98,16 +98,17 @@ class Ordinal(JointLoss):
         return 2.0 * n * self.prepare(y, weights / namespace(weights).sum(weights)).value(u)
 
 
-def class_probabilities(u: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-    """Return the probability of each class for linear predictors, shape (n, C), without cancellation near 1.
+def class_probabilities(log_odds: np.ndarray) -> np.ndarray:
+    """Return the probability of each class, shape (n, C), without cancellation near 1.
 
-    The difference of two probabilities that are both above 1/2 is that of their complements.
+    They are differences of those of the classes up to each threshold, whose log-odds, thresholds less linear
+    predictors, have shape (n, C - 1). The difference of two that are both above 1/2 is that of their complements.
     """
-    gaps = thresholds - u[:, None]
-    none, all_ = np.zeros((u.size, 1)), np.ones((u.size, 1))
-    below = np.diff(np.concatenate([none, sigmoid(gaps), all_], axis=1), axis=1)
-    above = -np.diff(np.concatenate([all_, sigmoid(-gaps), none], axis=1), axis=1)
-    in_upper_half = np.concatenate([np.zeros((u.size, 1), dtype=bool), gaps > 0], axis=1)
+    n = len(log_odds)
+    none, all_ = np.zeros((n, 1)), np.ones((n, 1))
+    below = np.diff(np.concatenate([none, sigmoid(log_odds), all_], axis=1), axis=1)
+    above = -np.diff(np.concatenate([all_, sigmoid(-log_odds), none], axis=1), axis=1)
+    in_upper_half = np.concatenate([np.zeros((n, 1), dtype=bool), log_odds > 0], axis=1)
     return np.where(in_upper_half, above, below)
 
 

@@ -13,6 +13,7 @@ from array_api_compat import device
 from hardthresh.arrays import double, namespace, to_numpy
 from hardthresh.core.typing import Array
 
+from .base import Loss
 from .contract import BaseLoss
 from .contrasts import BlockContrasts, Contrasts
 from .mean import MeanOverExamples
@@ -64,6 +65,13 @@ class VectorLoss(BaseLoss):
     @abstractmethod
     def mean(self, u: Array) -> Array:
         """Return the expected targets of predictions, or the probabilities of the classes: shape (n, q)."""
+
+    @abstractmethod
+    def each_output(self, y: Array, u: Array) -> list[tuple[Loss, Array, Array]]:
+        """Return a pointwise loss, the targets and the predictions of each output; a class is one against the others.
+
+        Predictions of a class are its log-odds.
+        """
 
     def prepare(self, y: Array, weights: Array) -> VectorMean:
         """Return the weighted mean of the losses of some targets, as a function of the predictions."""

@@ -28,7 +28,7 @@ from .model import SparseLinearModel
 from .problem import Problem
 from .rows import Rows
 from .summary import Summary
-from .survival_targets import SurvivalTargets, check_comparable
+from .survival_targets import SurvivalTargets, check_comparable, stratified
 
 
 @public_estimator("cox_regression", intercept_and_scale="standardize : bool")
@@ -134,7 +134,7 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
         SearchRangeWarning
             If "auto" chooses as many as it compares, and others are possible beyond it.
         """
-        return self._fit(X, y if strata is None else SurvivalTargets.of(y, strata), sample_weight, offset)
+        return self._fit(X, stratified(y, strata), sample_weight, offset)
 
     def certificate(
         self, X: Any = None, y: Any = None, sample_weight: Any = None, offset: Any = None, strata: Any = None
@@ -156,7 +156,7 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
         HardThreshError, ValueError
             As for the other sparse linear models.
         """
-        return super().certificate(X, y if strata is None else SurvivalTargets.of(y, strata), sample_weight, offset)
+        return super().certificate(X, stratified(y, strata), sample_weight, offset)
 
     def summary(
         self, X: Any = None, y: Any = None, sample_weight: Any = None, offset: Any = None, strata: Any = None
@@ -178,7 +178,7 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
         HardThreshError, ValueError
             As for the other sparse linear models.
         """
-        return super().summary(X, y if strata is None else SurvivalTargets.of(y, strata), sample_weight, offset)
+        return super().summary(X, stratified(y, strata), sample_weight, offset)
 
     def predict(self, X: Any, offset: Any = None) -> Any:
         """Return x'b + offset, the logarithm of the relative hazard, shape (n_samples,).
@@ -208,9 +208,8 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
         float
             0.5 for predictions at random, 1 for the right order; NaN if no pair is comparable.
         """
-        targets = y if strata is None else SurvivalTargets.of(y, strata)
         u = to_numpy(self.predict(X, offset))
-        given = self._validate(X, targets, sample_weight, offset, reset=False)
+        given = self._validate(X, stratified(y, strata), sample_weight, offset, reset=False)
         weights = row_weights(sample_weight, given.X)
         return concordance(given.y, u, weights)
 

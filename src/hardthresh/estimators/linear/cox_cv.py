@@ -23,7 +23,7 @@ from .grid_models import FoldFits
 from .joint_prediction import CoxPrediction
 from .prediction import PredictionModel
 from .problem import Problem
-from .survival_targets import SurvivalTargets
+from .survival_targets import stratified
 
 
 @public_estimator("cox_regression_cv", intercept_and_scale="standardize : bool")
@@ -87,7 +87,7 @@ class SparseCoxRegressionCV(SparseLinearModelCV, SparseCoxRegression):
         ValueError
             As there, and for candidates, ridges or folds that cannot be used.
         """
-        return self._fit(X, y if strata is None else SurvivalTargets.of(y, strata), sample_weight, offset, **params)
+        return self._fit(X, stratified(y, strata), sample_weight, offset, **params)
 
     def certificate(
         self, X: Any = None, y: Any = None, sample_weight: Any = None, offset: Any = None, strata: Any = None

@@ -81,6 +81,35 @@ def held_out_scores(
     return scores
 
 
+def class_scores(
+    y: np.ndarray, losses: np.ndarray, found: np.ndarray, sample_weight: np.ndarray, offset: np.ndarray | None
+) -> dict[str, float]:
+    """Return the mean log-loss of predicted classes, the share of deviance, and how often the class found is right.
+
+    The share compares with the shares of the classes among these rows. It is NaN with an offset, to which no constant
+    is known that is best.
+
+    Parameters
+    ----------
+    y : array, shape (n,)
+        The numbers of the classes.
+    losses : array, shape (n,)
+        The log-loss of each row.
+    found : array of int, shape (n,)
+        The most probable class.
+    sample_weight, offset :
+        As for `held_out_scores`.
+    """
+    loss = float(np.average(losses, weights=sample_weight))
+    shares = np.bincount(y.astype(np.intp), sample_weight) / sample_weight.sum()
+    entropy = -float(shares[shares > 0] @ np.log(shares[shares > 0]))
+    return {
+        "log_loss": loss,
+        "d2": 1.0 - loss / entropy if entropy > 0 and offset is None else nan,
+        "accuracy": float(accuracy_score(y, found, sample_weight=sample_weight)),
+    }
+
+
 def calibration_line(
     loss: Loss, y: np.ndarray, prediction: np.ndarray, sample_weight: np.ndarray | None = None
 ) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from hardthresh.losses import Cox, Logistic, Ordinal
 from hardthresh.losses.ordinal import class_probabilities
 
 from .concordance import concordance
-from .held_out import calibration
+from .held_out import calibration, class_scores
 from .prediction import PredictionModel
 
 
@@ -89,7 +89,7 @@ class OrdinalPrediction(PredictionModel):
 
     def losses(self, y: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Return the log-loss of each row, shape (n, n_fits)."""
-        probabilities = np.stack([_probabilities(u[:, fit]) for fit in range(u.shape[1])], axis=1)
+        probabilities = np.stack([class_probabilities(-u[:, fit]) for fit in range(u.shape[1])], axis=1)
         chosen = np.take_along_axis(probabilities, y.astype(np.intp)[:, None, None], axis=2)[:, :, 0]
         losses: np.ndarray = -np.log(np.maximum(chosen, np.finfo(float).tiny))
         return losses
@@ -125,15 +125,8 @@ class OrdinalPrediction(PredictionModel):
 
         The share is NaN with an offset, to which no thresholds are known that are best.
         """
-        loss = float(np.average(self.losses(y, u[:, None])[:, 0], weights=sample_weight))
-        shares = np.bincount(y.astype(np.intp), sample_weight, self.n_classes) / sample_weight.sum()
-        entropy = -float(shares[shares > 0] @ np.log(shares[shares > 0]))
-        right = np.argmax(_probabilities(u), axis=1) == y
-        return {
-            "log_loss": loss,
-            "d2": 1.0 - loss / entropy if entropy > 0 and offset is None else np.nan,
-            "accuracy": float(np.average(right, weights=sample_weight)),
-        }
+        losses, found = self.losses(y, u[:, None])[:, 0], np.argmax(class_probabilities(-u), axis=1)
+        return class_scores(y, losses, found, sample_weight, offset)
 
     def calibration(self, y: np.ndarray, u: np.ndarray, sample_weight: np.ndarray) -> np.ndarray:
         """Return mean predictions, mean targets and weights of ten bins for each threshold, shape (C - 1, 10, 3)."""
@@ -141,10 +134,3 @@ class OrdinalPrediction(PredictionModel):
             calibration(Logistic(), (y > c).astype(float), u[:, c], sample_weight) for c in range(self.n_classes - 1)
         ]
         return np.stack(parts)
-
-
-def _probabilities(log_odds: np.ndarray) -> np.ndarray:
-    """Return the probabilities of the classes from the log-odds of those above each threshold, shape (n, C)."""
-    first = log_odds[:, 0]
-    thresholds = -(log_odds - first[:, None])  # the same for all rows of a fit, but for rounding
-    return class_probabilities(first, thresholds)

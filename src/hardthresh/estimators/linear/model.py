@@ -273,8 +273,8 @@ class SparseLinearModel(ColumnSelector, AssessedModel):
         """Return why the fit ended, with the names of the features whose coefficients grow without bound."""
         if result.status is not Status.NO_MINIMISER:
             return result.message
-        move = problem.objective.recession(result.state.at, result.support.indices)
-        size = np.zeros(1) if move is None else np.abs(to_numpy(move))[: self._n_columns]
+        direction = problem.objective.recession(result.state.at, result.support.indices)
+        size = np.zeros(1) if direction is None else np.abs(to_numpy(direction))[: self._n_columns]
         size = size if size.ndim == 1 else size.max(axis=1)
         growing = np.flatnonzero(size > 1e-6 * np.max(size, initial=0.0))
         if not growing.size:

@@ -110,7 +110,7 @@ class SparseOrdinalRegression(ScoredByAccuracy, SparseLinearModel):
     def _class_probabilities(self, X: Any, offset: Any, method: str) -> Any:
         """Return the probabilities of the classes, for a method that messages name."""
         u = self._linear_predictor(X, offset, method)
-        probabilities = class_probabilities(double(u), double(self.thresholds_))
+        probabilities = class_probabilities(double(self.thresholds_) - double(u)[:, None])
         return namespace(u).astype(move(probabilities, u), u.dtype)
 
     def _validate(self, X: Any, y: Any, sample_weight: Any, offset: Any, *, reset: bool) -> Table:
@@ -161,9 +161,7 @@ class SparseOrdinalRegression(ScoredByAccuracy, SparseLinearModel):
         return super()._fit_scores(problem, at) | {"accuracy": accuracy}
 
     def _expected(self, u: np.ndarray, loss: Any) -> np.ndarray:
-        with np.errstate(over="ignore"):
-            above = 1.0 / (1.0 + np.exp(u))  # of x'b less each threshold: the probability of a class up to it
-        return np.diff(above, axis=1, prepend=0.0, append=1.0)
+        return class_probabilities(-u)  # which are x'b less each threshold
 
     def _expected_rows(self, problem: Problem, coef: Any = None, intercept: Any = None) -> np.ndarray:
         if coef is None:
@@ -193,4 +191,4 @@ def _probabilities(problem: Problem, w: Any) -> np.ndarray:
     n, point = model.y.shape[0], double(w)
     u = -double(model.predict(w))[:n]  # less the threshold above the class, where there is one
     u += np.append(point[d:], 0.0)[double(model.y).astype(np.int64)]
-    return np.asarray(class_probabilities(u, point[d:]))
+    return class_probabilities(point[d:] - u[:, None])

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import accuracy_score, balanced_accuracy_score, r2_score
+from sklearn.metrics import balanced_accuracy_score, r2_score
 
 from hardthresh.arrays import double
 from hardthresh.core.objective import Evaluation
-from hardthresh.losses import Logistic, MultiTask, VectorLoss
+from hardthresh.losses import VectorLoss
 from hardthresh.selection import stacking_weights
 
-from .held_out import calibration
+from .held_out import calibration, class_scores
 from .prediction import PredictionModel
 
 
@@ -73,18 +73,15 @@ class VectorPrediction(PredictionModel):
         Of several outputs these are means over the outputs. The share of the log-loss is NaN with an offset, to which
         no constant is known that is best.
         """
-        losses = np.average(self.loss.value(y, u), weights=sample_weight)
-        scores = {self.score_name.removeprefix("neg_"): self.score_scale * float(losses)}
-        if not self.loss.one_target:
-            known = 0.0 if offset is None else offset
-            return scores | {"r2": float(r2_score(y - known, u - known, sample_weight=sample_weight))}
-        shares = np.bincount(y.astype(np.intp), sample_weight, self.n_outputs) / sample_weight.sum()
-        entropy = -float(shares[shares > 0] @ np.log(shares[shares > 0]))
-        found = np.argmax(u, axis=1)
-        return scores | {
-            "d2": 1.0 - float(losses) / entropy if entropy > 0 and offset is None else np.nan,
-            "accuracy": float(accuracy_score(y, found, sample_weight=sample_weight)),
-            "balanced_accuracy": float(balanced_accuracy_score(y, found, sample_weight=sample_weight)),
+        losses = np.asarray(self.loss.value(y, u))
+        if self.loss.classifies:
+            found = np.argmax(u, axis=1)
+            balanced = float(balanced_accuracy_score(y, found, sample_weight=sample_weight))
+            return class_scores(y, losses, found, sample_weight, offset) | {"balanced_accuracy": balanced}
+        known = 0.0 if offset is None else offset
+        return {
+            self.score_name.removeprefix("neg_"): self.score_scale * float(np.average(losses, weights=sample_weight)),
+            "r2": float(r2_score(y - known, u - known, sample_weight=sample_weight)),
         }
 
     def calibration(self, y: np.ndarray, u: np.ndarray, sample_weight: np.ndarray) -> np.ndarray | None:
@@ -92,15 +89,5 @@ class VectorPrediction(PredictionModel):
 
         A class is compared with all others by its probability.
         """
-        if isinstance(self.loss, MultiTask):
-            own = [(self.loss.loss, y[:, j], u[:, j]) for j in range(self.n_outputs)]
-        else:
-            own = [(Logistic(), (y == c).astype(float), _log_odds(u, c)) for c in range(self.n_outputs)]
-        return np.stack([calibration(loss, target, part, sample_weight) for loss, target, part in own])
-
-
-def _log_odds(u: np.ndarray, c: int) -> np.ndarray:
-    """Return the log-odds of a class, from the predictors of all."""
-    others = np.delete(u, c, axis=1)
-    largest = others.max(axis=1)
-    return np.asarray(u[:, c] - largest - np.log(np.exp(others - largest[:, None]).sum(axis=1)))
+        parts = self.loss.each_output(y, u)
+        return np.stack([calibration(loss, target, part, sample_weight) for loss, target, part in parts])

@@ -96,6 +96,11 @@ class SurvivalTargets:
         return np.column_stack([time, event, number]), SurvivalCodes(np.array(labels.tolist()))
 
 
+def stratified(y: Any, strata: Any) -> Any:
+    """Return y with strata; y itself where there are none."""
+    return y if strata is None else SurvivalTargets.of(y, strata)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SurvivalCodes:
     """What the numbers in rows of times, events and strata stand for.
