@@ -11,7 +11,7 @@ from scipy.special import digamma, expit, gammaln, log_softmax
 import golden
 from acceptance.fits import COLUMNS, budget, drawn, objective
 from hardthresh import minimize
-from hardthresh.core import CapabilityError
+from hardthresh.core import CapabilityError, InvalidInputError
 from hardthresh.selection import aic, bic, ebic, gic
 
 
@@ -103,6 +103,24 @@ def test_check_15_criteria_are_their_formulas(name, weighted):
         found = criterion(one) - criterion(other)
         assert_allclose(found, value - right[criterion], rtol=1e-10, atol=1e-10 * abs(value))
         assert_allclose(criterion(one) - aic(one), value - left[aic], rtol=1e-10, atol=1e-10 * abs(value))
+
+
+@pytest.mark.parametrize("name", ["poisson", "cox_efron", "multinomial"])
+def test_check_15_features_that_were_screened_out_before_count(name):
+    f = objective(name)
+    run = minimize(f, budget(f, 4))
+    d = COLUMNS + 500
+    assert_allclose(ebic(run, n_features_original=d) - ebic(run), 2 * log(comb(d, 4) / comb(COLUMNS, 4)), rtol=1e-10)
+    n = run.objective.n_examples
+    assert_allclose(
+        gic(run, n_features_original=d) - gic(run),
+        OUTPUTS.get(name, 1) * 4 * log(d / COLUMNS) * log(log(n)),
+        rtol=1e-10,
+    )
+    assert ebic(run, n_features_original=COLUMNS) == ebic(run)
+    for criterion in (ebic, gic):
+        with pytest.raises(InvalidInputError, match=f"n_features_original must be .*{COLUMNS}.* got 3"):
+            criterion(run, n_features_original=3)
 
 
 @pytest.mark.parametrize("name", ["huber", "squared_hinge"])

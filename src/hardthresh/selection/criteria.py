@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hardthresh.arrays import double, gather, inverse_semidefinite, namespace, scatter, to_numpy
+from hardthresh.core.checking import checked_integer
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
 from hardthresh.core.objective import Evaluation
@@ -144,7 +145,7 @@ def bic(result: Result) -> float:
     return misfit + log(n) * size
 
 
-def ebic(result: Result, gamma: float = 1.0) -> float:
+def ebic(result: Result, gamma: float = 1.0, n_features_original: int | None = None) -> float:
     r"""Return the extended BIC, :math:`\mathrm{BIC} + 2 \gamma \log \binom{d}{k}`, for k features chosen out of d.
 
     For many candidate features: it also pays for the number of models that could have been chosen. Where groups are
@@ -156,6 +157,9 @@ def ebic(result: Result, gamma: float = 1.0) -> float:
         As for `aic`.
     gamma : float
         Between 0, the BIC, and 1.
+    n_features_original : int, optional
+        d where features, or groups, had been screened out before, by means of the target: how many there were, not
+        fewer than there are. Default those of the constraint.
 
     Returns
     -------
@@ -164,15 +168,32 @@ def ebic(result: Result, gamma: float = 1.0) -> float:
     Raises
     ------
     CapabilityError, InvalidInputError
-        As for `aic`; if the constraint does not say out of how many features it chooses; for gamma out of range.
+        As for `aic`; if the constraint does not say out of how many features it chooses; for gamma out of range, or
+        fewer original features than there are.
 
     References
     ----------
     Chen and Chen (2008), *Extended Bayesian information criteria for model selection with large model spaces*.
+
+    Examples
+    --------
+    Of 1,000 columns, a screening by correlations left 20:
+
+    >>> import numpy as np
+    >>> from functools import partial
+    >>> from hardthresh.constraints import Sparsity
+    >>> from hardthresh.objectives import LinearModel
+    >>> from hardthresh.selection import path
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.standard_normal((50, 1000)), rng.standard_normal(50)
+    >>> few = np.argsort(-abs(X.T @ y))[:20]
+    >>> fits = [*path(LinearModel(X[:, few], y), Sparsity, range(5))]
+    >>> len(min(fits, key=ebic).support), len(min(fits, key=partial(ebic, n_features_original=1000)).support)
+    (4, 0)
     """
     if not 0.0 <= gamma <= 1.0:
         raise InvalidInputError(f"gamma must be between 0 and 1, got {format_value(gamma)}")
-    return bic(result) + 2.0 * gamma * _log_choices(result)
+    return bic(result) + 2.0 * gamma * _log_choices(result, n_features_original)
 
 
 def working_ebic(result: Result) -> float:
@@ -185,7 +206,7 @@ def working_ebic(result: Result) -> float:
     return misfit + log(n) * size + 2.0 * _log_choices(result)
 
 
-def gic(result: Result) -> float:
+def gic(result: Result, n_features_original: int | None = None) -> float:
     r"""Return the generalised criterion :math:`-2 \log L + k \log(d) \log \log n`, for k features chosen out of d.
 
     Features are coordinates, also where they are chosen in groups; of several outputs d counts rows, and k their
@@ -195,6 +216,8 @@ def gic(result: Result) -> float:
     ----------
     result : Result
         As for `aic`.
+    n_features_original : int, optional
+        d where features had been screened out before, as for `ebic`.
 
     Returns
     -------
@@ -203,7 +226,7 @@ def gic(result: Result) -> float:
     Raises
     ------
     CapabilityError, InvalidInputError
-        As for `aic`.
+        As for `aic`; for fewer original features than there are.
 
     References
     ----------
@@ -215,6 +238,7 @@ def gic(result: Result) -> float:
     features = prod(w.shape) - free
     if isinstance(result.objective, MultiOutputModel):
         features //= w.shape[1]
+    features = _before_screening(n_features_original, features)
     return misfit + log(max(features, 2)) * log(log(n)) * (size - _coefficients(result.objective, free))
 
 
@@ -296,9 +320,15 @@ def _hessian(model: LinearModel, at: Evaluation, indices: Any) -> np.ndarray:
     return np.stack([double(gather(model.curvature(at, unit), indices)) for unit in units])
 
 
-def _log_choices(result: Result) -> float:
+def _before_screening(original: int | None, left: int) -> int:
+    """Return the number of candidates there were, which is that of those left unless another is given."""
+    return left if original is None else checked_integer("n_features_original", original, least=left)
+
+
+def _log_choices(result: Result, original: int | None = None) -> float:
     """Return the logarithm of the number of choices of as many candidates as were chosen."""
-    d, k = _choice(result)
+    left, k = _choice(result)
+    d = _before_screening(original, left)
     return lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1)
 
 
