@@ -20,6 +20,7 @@ from hardthresh.selection import FoldPath, generalized_fold_paths, least_squares
 from hardthresh.selection.comparison import in_parallel
 from hardthresh.solvers import WorkingSet, minimize
 from hardthresh.solvers.start import starting_point
+from hardthresh.solvers.working_set.fold_path import searched_ridge
 
 from ..base import is_real
 from ..folds import CrossValidatedMixin, Metadata, Split, Splits, candidates_of, settings_for_folds
@@ -235,7 +236,7 @@ class GridSearch(CrossValidatedMixin, SparseLinearModel):
         """
         loss = self._fold_loss(train)
         problem = self._problem(train, int(sizes[-1])).with_loss(loss)
-        searched = float(ridges[(ridges.size - 1) // 3])  # as in `least_squares_fold_paths`
+        searched = float(searched_ridge(ridges))
         budgets, path = sizes.tolist(), []
         supports = problem.supports_by_model(budgets, searched, self.tol) if self.solver == "auto" else None
         if supports is None:

@@ -50,6 +50,17 @@ def checked_ridges(ridges: Sequence[float] | np.ndarray, n_folds: int) -> np.nda
     return np.broadcast_to(checked, (n_folds, checked.shape[-1]))
 
 
+def searched_ridge(ridges: np.ndarray) -> np.ndarray:
+    """Return the ridge with which the features of all ridges are searched, the lower third of them; of each fold.
+
+    Parameters
+    ----------
+    ridges : ndarray of shape (..., n_ridges)
+        The ridges, in any order.
+    """
+    return np.asarray(np.sort(ridges)[..., (ridges.shape[-1] - 1) // 3])
+
+
 def checked_training(training: Sequence[np.ndarray], objective: LinearModel) -> list[np.ndarray]:
     """Return the training rows of each fold as numbers >= 0, or raise InvalidInputError."""
     n = objective.design.shape[0]

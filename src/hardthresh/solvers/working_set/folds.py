@@ -25,7 +25,7 @@ from hardthresh.objectives import LinearModel
 
 from .effort import EFFORTS
 from .fold_moments import Fold, FoldFit, Parts
-from .fold_path import FoldPath, checked_budgets, checked_ridges, checked_training
+from .fold_path import FoldPath, checked_budgets, checked_ridges, checked_training, searched_ridge
 from .model import Gram, difference, tolerances_at_scale, union
 from .search import descend, forward_backward, grow
 from .state import next_checkpoint
@@ -193,7 +193,7 @@ class _Folds:
         if self._takes_all_columns(budgets[-1]):
             self._add_grams_of_parts()
         else:
-            self._screen_along_forward_path(budgets[-1], np.sort(ridges)[:, (ridges.shape[1] - 1) // 3].tolist())
+            self._screen_along_forward_path(budgets[-1], searched_ridge(ridges).tolist())
         return [self._path(number, budgets, own.tolist()) for number, own in enumerate(ridges)]
 
     def _takes_all_columns(self, budget: int) -> bool:
