@@ -98,8 +98,8 @@ def write_report(
     Parameters
     ----------
     estimator : fitted estimator
-        A sparse linear or logistic regression of one response. Without cross-validation, the report says why the parts
-        about k are absent.
+        A model that chooses features, of any loss, with one output or several. Without cross-validation, or "auto", the
+        report says why the parts about k are absent.
     path : path-like
         The path to write to; an existing file is replaced, in one step.
     data_summary : mapping, optional
@@ -127,7 +127,7 @@ def write_report(
     sklearn.exceptions.NotFittedError
         If the estimator is not fitted.
     InvalidInputError
-        If it is not a sparse model of one response.
+        If it does not choose features, or learned from attributes that it bought.
     OSError
         If the file cannot be written; its ``filename`` is `path`.
 

@@ -207,7 +207,7 @@ class SparseLinearModel(ColumnSelector, AssessedModel):
         choice.warn(problem, type(self).__name__, self._k_name, self._choices()[1])
 
     def _nuisance(self) -> Nuisance | None:
-        """Return the parameter of the loss that is estimated with the coefficients, if there is one."""
+        """Return the parameter of the loss that a fit sets besides the coefficients, if there is one."""
         return None
 
     def _started(self, problem: Problem) -> Problem:
@@ -216,7 +216,7 @@ class SparseLinearModel(ColumnSelector, AssessedModel):
         return problem if nuisance is None else problem.with_loss(nuisance.start(problem))
 
     def _settled(self, problem: Problem, w0: Any, seed: int, **options: Any) -> tuple[Problem, Result]:
-        """Return the fit of a problem, and the problem with the parameter of its loss that was estimated with it."""
+        """Return the fit of a problem, and the problem with the parameter of its loss that was set with it."""
         nuisance = self._nuisance()
         if nuisance is None:
             result = self._solve(problem, w0, seed, **options)

@@ -1,4 +1,4 @@
-"""Parameters of a loss that are estimated with the coefficients: search, estimate, search again."""
+"""Parameters of a loss that a fit sets besides the coefficients: search, set the parameter, search again."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Fit:
 
 
 class Nuisance(ABC):
-    """A parameter of a loss that is estimated with the coefficients."""
+    """A parameter of a loss that a fit sets besides the coefficients: an estimate, or what only the search needs."""
 
     rounds: ClassVar[int] = 1
     """Limit of the searches."""

@@ -251,10 +251,10 @@ class SparseQuantileRegression(SparseRegressor):
     The features are searched with the smoothed loss; heuristic, as all searches are. On them the pinball loss itself is
     minimised. Without a ridge a minimum is at a vertex: the prediction passes through as many targets as there are
     coefficients that are at no bound. The descent goes from vertex to vertex, and where several coefficients have the
-    least loss, those nearest to the model without features are returned. With a ridge the smoothing is divided by 4,
-    with warm starts, until it no longer matters. If there are fewer features than k, as with bounds, features that
-    lower the pinball loss but not the smoothed one are added; so with room for all of them the minimum is the global
-    one.
+    least loss, those nearest to the model without features are returned. With a ridge the smoothing is divided by 4
+    again and again, with warm starts, until it is below 1e-10 of the loss of the model without features. If there are
+    fewer features than k, as with bounds, features that lower the pinball loss but not the smoothed one are added; so
+    with room for all of them the minimum is the global one.
 
     `score` is :math:`D^2` of the pinball loss, as `sklearn.metrics.d2_pinball_score`. `objective_` is the mean pinball
     loss, with the ridge; for a given `smoothing` the smoothed one.
