@@ -44,6 +44,7 @@ def lowest_nearby(model):
     return best
 
 
+@pytest.mark.filterwarnings("ignore:offset goes from:UserWarning")
 @pytest.mark.parametrize(
     ("family", "seed"),
     [(ht.SparsePoissonRegression, 4), (ht.SparsePoissonRegression, 12), (ht.SparseOrdinalRegression, 0)],
@@ -56,7 +57,7 @@ def test_a_run_that_settles_is_at_the_minimum_on_its_support(family, seed):
     assert model.objective_ <= lowest_nearby(model) * (1 + 1e-6)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:offset goes from:UserWarning")
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("size", [0.0, 30.0])
 def test_the_reason_to_end_does_not_depend_on_units(family, size):

@@ -105,7 +105,7 @@ class Iteration(RunsByRefits):
     def improve_on_support(self, run: int) -> Improvement | None:
         """Return a lower point on the support of a run that nothing else improves, as where losses are saturated."""
         state = self.states[run]
-        if self.is_lowest(run, state) or self.objective.recession(state.at, state.support.indices) is not None:
+        if self.is_lowest(run, state) or self.recedes(state):
             return None
         return self.falls_on_support(run, tolerances(state, self.tol)[1])
 
@@ -114,6 +114,10 @@ class Iteration(RunsByRefits):
         state = self.states[run]
         columns = state.working_set
         return refined_on_support(self.objective, self.constraints[run], state, self.gram, columns, negligible)
+
+    def recedes(self, state: WorkingState) -> bool:
+        """Return whether f falls for ever on the support of a state, so that no point there is the lowest."""
+        return self.objective.recession(state.at, state.support.indices) is not None
 
     def is_lowest(self, run: int, state: WorkingState, factor: float = 1.0) -> bool:
         """Return whether f may fall on the support of a state by no more than some times what is negligible.
@@ -286,8 +290,9 @@ class Iteration(RunsByRefits):
         """Return the last state of a run: stalled if f is still steep there, or may fall on the support."""
         state, why = self.states[run], self.reason_to_end(run)
         if not self.objective.traits.arbitrary and not self.state_is_flat(run):
-            is_lowest = self.is_lowest(run, state, _CLEARLY) or self.falls_on_support(run, 0.0) is None
-            return state.ended(why) if is_lowest else replace(state.ended(""), stalled=why)
+            if self.is_lowest(run, state, _CLEARLY) or self.recedes(state) or self.falls_on_support(run, 0.0) is None:
+                return state.ended(why)  # where f recedes the verdict is that it has no minimiser
+            return replace(state.ended(""), stalled=why)
         negligible = tolerances(state, self.tol)[1]
         return verdict(self.objective, self.constraints[run], state.ended(""), why, self.tol, negligible)
 
