@@ -71,6 +71,8 @@ HELPERS = {
     "solvers/model_supports.py": "the supports of all budgets, by quadratic models at few points",
     "solvers/block_tableau.py": "a quadratic over blocks of columns, kept by sweeps",
     "solvers/block_search.py": "local search over whole groups of coordinates",
+    "solvers/natural_scale.py": "the scale of each coordinate of a function, by differences of gradients",
+    "solvers/splices.py": "the exchanges of splicing at one point",
     "solvers/quasi_newton.py": "minimising on a support by gradients alone",
     "solvers/unit_model.py": "the quadratic model of a few units, by differences of gradients",
     "solvers/units.py": "what a sparse set chooses: coordinates, groups or rows",

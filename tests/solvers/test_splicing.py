@@ -12,7 +12,8 @@ from hardthresh.core.meter import Meter
 from hardthresh.objectives import Function, LinearModel
 from hardthresh.solvers import Splicing, WorkingSet, choose_solver
 from hardthresh.solvers.auto import MOST_SPLICED
-from hardthresh.solvers.quasi_newton import descend_by_gradients
+from hardthresh.solvers.natural_scale import Curvatures
+from hardthresh.solvers.quasi_newton import End, descend_by_gradients
 from hardthresh.solvers.unit_model import UnitModel
 from hardthresh.solvers.units import Units
 
@@ -55,7 +56,7 @@ def test_kinks_do_not_stop_the_descent_by_gradients():
 def test_the_descent_by_gradients_leaves_a_minimum_alone_and_keeps_to_bounds():
     f = Function(lambda w: (float(np.sum((w - 1.0) ** 2)), 2.0 * (w - 1.0)), 3, True)
     at, support = start(f, Sparsity(3), np.ones(3))
-    assert descend_by_gradients(f, Sparsity(3), at, support, 1e-12) is None
+    assert descend_by_gradients(f, Sparsity(3), at, support, 1e-12).at is at
     below = Function(lambda w: (float(np.sum((w + 1.0) ** 2)), 2.0 * (w + 1.0)), 3, True)
     bounded = Sparsity(3, lower=0.0)
     at, support = start(below, bounded, np.full(3, 2.0))
@@ -84,14 +85,15 @@ def test_hopeless_descents_are_abandoned():
     at, support = start(f, Sparsity(3), [1, 0, 1, 0, 0, 1, 0, 0, 0, 0])
     descend_by_gradients(Function(counted, 10, True), Sparsity(3), at, support, 1e-12)
     whole = len(calls)
-    descend_by_gradients(Function(counted, 10, True), Sparsity(3), at, support, 1e-12, below=0.0)
+    ended = descend_by_gradients(Function(counted, 10, True), Sparsity(3), at, support, 1e-12, below=0.0)
     assert len(calls) - whole < whole
+    assert ended.end is End.ABANDONED
 
 
 def test_a_descent_without_end_is_interrupted_for_the_stopping_rule():
     f = Function(lambda w: (-float(w.sum()), -np.ones(3)), 3, True)
     at, support = start(f, Sparsity(3), np.ones(3))
-    assert descend_by_gradients(f, Sparsity(3), at, support, 1e-12).grown
+    assert descend_by_gradients(f, Sparsity(3), at, support, 1e-12).end is End.INTERRUPTED
 
 
 def test_the_inverse_hessian_of_a_quadratic_is_exact_after_as_many_steps_as_coordinates():
@@ -136,8 +138,8 @@ def test_the_default_finds_the_least_absolute_deviations_of_all_supports():
 
 
 def test_units_are_replaced_one_by_one_where_gradients_mislead():
-    """The columns are correlated; without replacements the run ends 17 % above."""
-    rng = np.random.default_rng(2)
+    """The columns are correlated; without replacements the run ends 31 % above."""
+    rng = np.random.default_rng(13)
     A = rng.standard_normal((30, 8))
     A[:, 4:] = A[:, :4] @ rng.standard_normal((4, 4)) + 0.5 * A[:, 4:]
     y = A[:, :3].sum(axis=1) + rng.standard_t(2, 30)
@@ -254,7 +256,8 @@ def test_a_few_gradients_are_enough_for_a_model_of_many_columns():
 def model_at(f, constraint, w, others):
     at, _ = start(f, constraint, w)
     units = Units.of(constraint, (w.size,))
-    return UnitModel(f, at, units, units.chosen(at.point), np.asarray(others)), at
+    unknown = Curvatures(np.full(w.size, np.nan))
+    return UnitModel(f, at, units, units.chosen(at.point), np.asarray(others), unknown, abs(at.value) or 1.0), at
 
 
 def test_the_model_proposes_the_exchange_that_is_right_for_a_quadratic():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 from math import inf, isfinite, prod, sqrt
 
@@ -27,21 +28,33 @@ _TRIES = 30
 """Limit of the values in a line search: a bisection then has narrowed the step down to 1e-9 of itself."""
 _STILL = 3
 """Number of steps in a row with a negligible decrease after which the minimum counts as found."""
-_FEW, _HOPE = 3, 10.0
-"""After three steps their model is believed: f is then expected to fall by no more than ten times what it says."""
-
+_FEW = 3
+"""Number of steps after which their model is believed. Arbitrary."""
+_OPTIMISM = 10.0
+"""f is expected to fall by no more than so many times what the model of the steps says. Arbitrary."""
 
 _GROWTH = 1e4
 """Growth of the point in one descent beyond which f may have no minimum. Arbitrary: the descent is only interrupted, so
 that the stopping rule `Unbounded` can see the point."""
 
 
+class End(Enum):
+    """Why a descent ended.
+
+    At the minimum as far as its steps can tell; as hopeless; as the point had grown, or the limit of steps was reached.
+    """
+
+    MINIMUM = "minimum"
+    ABANDONED = "abandoned"
+    INTERRUPTED = "interrupted"
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Descent:
-    """A lower point: f there, and whether the descent ended as the point had grown."""
+    """The lowest point of a descent: f there, and why the descent ended."""
 
     at: Evaluation
-    grown: bool = False
+    end: End = End.MINIMUM
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +100,9 @@ def descend_by_gradients(
     tol: float,
     below: float = inf,
     iterations: int = 300,
-) -> Descent | None:
-    r"""Return a lower point of the same support, by the limited-memory BFGS method; None if none is found.
+    units: Array | None = None,
+) -> Descent:
+    r"""Return a lower point of the same support, by the limited-memory BFGS method.
 
     The steps satisfy the weak Wolfe conditions, found by bisection, with which the method also works where f has kinks.
 
@@ -104,11 +118,14 @@ def descend_by_gradients(
         this value (heuristic).
     iterations : int
         Limit of the steps.
+    units : array, optional
+        For each coordinate of the support the length in which steps are measured: those in which second derivatives are
+        1 make the first step that of Newton for a diagonal Hessian.
 
     Returns
     -------
-    Descent or None
-        It has `grown` if it was interrupted where the point was 10^4 times as large as at first.
+    Descent
+        At the start, if nothing lower is found. It is interrupted where the point is 10^4 times as large as at first.
 
     Notes
     -----
@@ -119,13 +136,13 @@ def descend_by_gradients(
     Nocedal and Wright (2006), *Numerical Optimization*, section 7.2; Lewis and Overton (2013), Nonsmooth optimization
     via quasi-Newton methods, *Mathematical Programming* 141, 135-163, for the line search and the kinks.
     """
-    start, still, made, last, largest = at, 0, 0, 0.0, inf
-    space, reach = _Coordinates(support, at.point), _onto(constraint, support, tuple(at.point.shape))
+    still, made, last, largest = 0, 0, 0.0, inf
+    space, reach = _Coordinates(support, at.point, units), _onto(constraint, support, tuple(at.point.shape))
     empty = _Steps(space.none, space.none)
     xp, steps = namespace(at.point), empty
     while made < iterations:
         free = constraint.free_part(at.point, at.gradient, support)
-        slope = space.lower(at.gradient if free is support else free.restrict(at.gradient))
+        slope = space.slope(at.gradient if free is support else free.restrict(at.gradient))
         steepness = norm(slope)
         if not steepness > 0.0:
             break
@@ -134,17 +151,18 @@ def descend_by_gradients(
             direction = space.lift(-slope if known is empty else -known.times(slope))
             direction = direction if free is support else free.restrict(direction)
             descent = -float(xp.sum(at.gradient * direction))
-            if known is not empty and made >= _FEW and 0.5 * descent <= max(tol, (at.value - below) / _HOPE):
-                return Descent(at) if at.value < start.value else None
-            length = 1.0 if known is not empty else max(min(1.0, 1.0 / steepness), last)
-            largest = largest if made else _GROWTH * max(norm(at.point), length * steepness)
+            if known is not empty and made >= _FEW and 0.5 * descent <= max(tol, (at.value - below) / _OPTIMISM):
+                return Descent(at, End.MINIMUM if 0.5 * descent <= tol else End.ABANDONED)
+            first = min(1.0, 1.0 / steepness) if units is None else 1.0
+            length = 1.0 if known is not empty else max(first, last)
+            largest = largest if made else _GROWTH * max(norm(space.step(at.point)), length * steepness)
             found = _line_search(objective, reach, at, direction, -descent, length)
             if found is not None:
                 break
             steps = empty
         if found is None:
             break
-        step, change = (space.lower(v) for v in (found.point - at.point, found.gradient - at.gradient))
+        step, change = space.step(found.point - at.point), space.slope(found.gradient - at.gradient)
         product, moved = float(xp.sum(step * change)), norm(step)
         if product > 1e-12 * moved * norm(change):  # else the inverse would not be positive definite
             steps = steps.added(step, change, product)
@@ -153,26 +171,32 @@ def descend_by_gradients(
         still = still + 1 if decrease <= tol else 0
         if still == _STILL:
             break
-        if norm(at.point) > largest:
-            return Descent(at, grown=True)
-    return Descent(at) if at.value < start.value else None
+        if norm(space.step(at.point)) > largest:
+            return Descent(at, End.INTERRUPTED)
+    return Descent(at, End.MINIMUM if made < iterations else End.INTERRUPTED)
 
 
 class _Coordinates:
-    """The coordinates of a support, as vectors of their own."""
+    """The coordinates of a support, as vectors of their own in units of their own."""
 
-    def __init__(self, support: Support, like: Array) -> None:
+    def __init__(self, support: Support, like: Array, units: Array | None) -> None:
         self._indices, self._shape = support.indices, tuple(like.shape)
         xp = namespace(like)
-        self.none = xp.zeros((0, int(self._indices.shape[0])), dtype=like.dtype, device=device(like))
+        kind = {"dtype": like.dtype, "device": device(like)}
+        self._units = xp.ones((int(self._indices.shape[0]),), **kind) if units is None else units
+        self.none = xp.zeros((0, int(self._indices.shape[0])), **kind)
 
-    def lower(self, v: Array) -> Array:
-        """Return the entries of an array of full size."""
-        return gather(namespace(v).reshape(v, (-1,)), self._indices)
+    def slope(self, v: Array) -> Array:
+        """Return the entries of a gradient of full size."""
+        return self._units * gather(namespace(v).reshape(v, (-1,)), self._indices)
+
+    def step(self, v: Array) -> Array:
+        """Return the entries of a point, or of a step."""
+        return gather(namespace(v).reshape(v, (-1,)), self._indices) / self._units
 
     def lift(self, v: Array) -> Array:
-        """Return the array of full size with these entries."""
-        return namespace(v).reshape(scatter(v, self._indices, prod(self._shape)), self._shape)
+        """Return the step of full size with these entries."""
+        return namespace(v).reshape(scatter(self._units * v, self._indices, prod(self._shape)), self._shape)
 
 
 def _onto(constraint: Constraint, support: Support, shape: tuple[int, ...]) -> Callable[[Array], Array]:
