@@ -241,7 +241,7 @@ class GridSearch(CrossValidatedMixin, SparseLinearModel):
         supports = problem.supports_by_model(budgets, searched, self.tol) if self.solver == "auto" else None
         if supports is None:
             path = self._warm_path(problem.with_ridge(searched), budgets, seed, self._fast_solver(problem))
-            supports = [problem.coordinates(result.support) for result in path]
+            supports = [to_numpy(problem.coordinates(result.support)) for result in path]
         points, failed = problem.minimisers(supports, budgets, ridges)
         unconverged = [*(result.status.sentence for result in path if not result.converged), *failed]
         return self._fold_fits_of(problem, points, self._prediction_model(loss, train), unconverged)

@@ -16,7 +16,16 @@ from hardthresh.objectives import LinearModel, MultiOutputModel, OrdinalModel
 from ..table import Table, standardize_table
 from .bounds import Bounds
 from .columns import ColumnGroups, ColumnLists
-from .problem import ColumnConstraint, Objective, OrdinalProblem, Problem
+from .ordinal_problem import OrdinalProblem
+from .problem import ColumnConstraint, Objective, Problem
+from .rows_problem import RowsProblem
+
+_KINDS: dict[type[Objective], type[Problem]] = {
+    LinearModel: Problem,
+    MultiOutputModel: RowsProblem,
+    OrdinalModel: OrdinalProblem,
+}
+"""The problem of each kind of objective."""
 
 
 def build_problem(
@@ -87,8 +96,7 @@ def build_problem(
     ridge[[*always_include, *range(d, ridge.size)]] = 0.0
     objective = _objective(standardized, table.y, loss, sample_weight=table.sample_weight, offset=offset, l2=ridge)
     free = (*always_include, *range(d, objective.shape[0]))
-    kind = OrdinalProblem if isinstance(objective, OrdinalModel) else Problem
-    return kind(
+    return _KINDS[type(objective)](
         objective,
         _constraint(objective, k, free, groups, bounds, inverse_scale),
         standardized.mean,

@@ -10,24 +10,26 @@ import numpy as np
 from scipy.sparse import issparse
 
 from hardthresh.arrays import gather, move, namespace, to_numpy
+from hardthresh.certificates.effects import dispersion, standard_errors
 from hardthresh.certificates.swap import units
 from hardthresh.constraints import GroupSparsity, OverlappingGroupSparsity, RowSparsity, Sparsity
 from hardthresh.constraints.labels import changed
-from hardthresh.constraints.supports import Rows
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.constraint import coordinate_budget
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.objective import Evaluation
 from hardthresh.core.support import Support
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 from hardthresh.losses import Loss, VectorLoss
-from hardthresh.objectives import LinearModel, MultiOutputModel, OrdinalModel
+from hardthresh.objectives import LinearModel, MultiOutputModel
 from hardthresh.solvers.model_supports import model_supports, null_evaluation
 from hardthresh.solvers.working_set.support_grid import refit_supports
 
 from ..base import numpy_dtype
 from ..table import take_columns
 from .bounds import Bounds
+from .examined import Examined
 from .fingerprint import Fingerprint
 
 Objective: TypeAlias = LinearModel | MultiOutputModel
@@ -42,8 +44,8 @@ Tested: TypeAlias = tuple[Any, np.ndarray, tuple[int, ...], np.ndarray | None]
 class Problem:
     """A sparse linear model of standardised columns, with the intercept as the last, free coordinate.
 
-    The points of a model of several outputs, or of more than two classes, are matrices, with a row for each column of
-    the data: a feature is chosen for all outputs. Their coefficients have a row for each output.
+    Its points are vectors. Those of several outputs, or of more than two classes, are matrices (`RowsProblem`), and
+    ordered classes have thresholds in the place of the intercept (`OrdinalProblem`).
 
     Attributes
     ----------
@@ -89,9 +91,9 @@ class Problem:
         """Return the problem with another loss."""
         return replace(self, objective=self.objective.with_loss(loss))
 
-    def coordinates(self, support: Support) -> np.ndarray:
-        """Return the coordinates of a support; of matrices the rows."""
-        return to_numpy(support.rows if isinstance(support, Rows) else support.indices)
+    def coordinates(self, support: Support) -> Array:
+        """Return the places of a support along the first axis of a point, increasing."""
+        return support.indices
 
     def supports_by_model(self, sizes: Sequence[int], ridge: float, tol: float) -> list[np.ndarray] | None:
         """Return the supports of some sizes that quadratic models choose with a ridge; see `model_supports`."""
@@ -102,27 +104,21 @@ class Problem:
     ) -> tuple[np.ndarray, list[str]]:
         """Return the minimisers on the supports of some sizes with some ridges, and which of them were not found.
 
-        They have the shape (n_sizes, n_ridges, ...), coordinates along the last axis; see `refit_supports`.
+        They have the shape (n_sizes, n_ridges, d); see `refit_supports`.
         """
         model, constraint = self.objective, self.constraint
         plain = coordinate_budget(constraint, tuple(model.shape))
         null, bounds = null_evaluation(model, constraint).point, None if plain is None else plain.bounds
-        points, unconverged = refit_supports(model, null, constraint.free, supports, sizes, ridges, bounds)
-        return points if points.ndim == 3 else np.swapaxes(points, 2, 3), unconverged
-
-    def by_output(self, w: Array) -> Array:
-        """Return a point with its coordinates along the last axis, centred over classes that a constant may move."""
-        return w if isinstance(self.objective, LinearModel) else self.objective.centre(w).T
+        return refit_supports(model, null, constraint.free, supports, sizes, ridges, bounds)
 
     def coefficients(self, w: Array) -> tuple[Array, Array]:
-        """Return coefficients and intercept on the scale of the data: of several outputs a row of them for each."""
-        rows = self.by_output(w)
+        """Return coefficients and intercept on the scale of the data, for coordinates along the last axis."""
         d = self.mean.shape[0]
-        coef = rows[..., :d] * self.inverse_scale
+        coef = w[..., :d] * self.inverse_scale
         if self.bounds is not None:
             coef = self.bounds.clip(coef)
         shift = namespace(w).sum(coef * self.mean, axis=-1)
-        intercept = (rows[..., d] if self.intercept else 0 * rows[..., 0]) - shift
+        intercept = (w[..., d] if self.intercept else 0 * w[..., 0]) - shift
         return coef, intercept + self.level if self.level else intercept
 
     def parts(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -142,47 +138,40 @@ class Problem:
         coefs : array, shape (..., n_columns)
             Their coefficients.
         intercepts : array, shape (...)
-            The intercepts; or several for each row of coefficients, along a further axis.
+            The intercepts.
         """
         features = move(columns, self.mean)
         scale, mean = (to_numpy(gather(x, features)) for x in (self.inverse_scale, self.mean))
         coefs = coefs * scale
         if self.bounds is not None:
             coefs = self.bounds.clip(coefs, columns)
-        shift = coefs @ mean
-        intercepts = intercepts - (shift[..., None] if intercepts.ndim == coefs.ndim else shift)
+        intercepts = intercepts - coefs @ mean
         return coefs, intercepts + self.level if self.level else intercepts
 
     def point(self, coef: Array, intercept: Array) -> Array:
         """Return the point of given coefficients: the inverse of `coefficients`."""
         xp = namespace(coef)
         scale = xp.where(self.inverse_scale > 0, self.inverse_scale, xp.ones_like(self.inverse_scale))
-        rows = xp.where(self.inverse_scale > 0, coef / scale, 0 * coef)
+        w = xp.where(self.inverse_scale > 0, coef / scale, 0 * coef)
         if self.intercept:
             last = intercept - self.level + xp.sum(coef * self.mean, axis=-1)
-            rows = xp.concat([rows, xp.reshape(last, (*rows.shape[:-1], 1))], axis=-1)
-        return rows if rows.ndim == 1 else rows.T
+            w = xp.concat([w, xp.reshape(last, (*w.shape[:-1], 1))], axis=-1)
+        return w
 
     def unit_numbers(self, support: Support) -> np.ndarray:
         """Return the number of the unit of each feature of a support: its own, or its group's; -1 if it is free."""
-        model = self.objective
-        if isinstance(self.constraint, RowSparsity):
-            d = self.mean.shape[0]
-            blocks = to_numpy(self.constraint.structure(model.shape).numbers)[:: model.shape[1]]
-            return np.asarray(blocks[:d] if self.grouped else np.arange(d))
-        return units(self.constraint, support, model.shape[0])[0]
+        return units(self.constraint, support, self.objective.shape[0])[0]
 
     def features(self, support: Support) -> Array:
         """Return the features of a support: without the intercept, and of a group without its constant columns."""
-        chosen = support.rows if isinstance(support, Rows) else support.indices
+        chosen = self.coordinates(support)
         chosen = chosen[chosen < self.mean.shape[0]]
         return chosen[gather(self.inverse_scale, chosen) > 0] if self.grouped else chosen
 
     @property
     def grouped(self) -> bool:
         """Whether whole groups of features are chosen."""
-        rows = isinstance(self.constraint, RowSparsity) and self.constraint.groups is not None
-        return rows or isinstance(self.constraint, GroupSparsity | OverlappingGroupSparsity)
+        return not isinstance(self.constraint, Sparsity)
 
     @property
     def n_candidates(self) -> int:
@@ -214,6 +203,25 @@ class Problem:
         assert not isinstance(self.constraint, Sparsity)
         return str(self.constraint.names[number])
 
+    def examined(self, w: Array, support: Support) -> Examined:
+        """Return the problem and a point in the form in which features, or groups, are examined one by one."""
+        return Examined(self.objective, self.constraint, w, support)
+
+    def standard_errors(self, at: Evaluation, support: Support, n: float) -> np.ndarray:
+        """Return the standard errors for the `coordinates` of a support, of n examples; see `standard_errors`."""
+        return standard_errors(self.objective, at, support, n)
+
+    def dispersion(self, at: Evaluation, support: Support, n: float) -> float | None:
+        """Return the dispersion of n targets about the model; None for losses that have none."""
+        if self.objective.loss.unit_dispersion:
+            return None
+        return dispersion(self.objective, at, support.degrees_of_freedom, n)
+
+    def cone(self, chosen: Array) -> Sparsity | RowSparsity:
+        """Return the multiples of points of some coordinates: all are free, and of bounds only the signs matter."""
+        lower, upper = (_cone(getattr(self.constraint, side, None), chosen) for side in ("lower", "upper"))
+        return Sparsity(0, free=tuple(range(chosen.shape[0])), lower=lower, upper=upper)
+
     @serial_blas()
     def fingerprint(self) -> Fingerprint:
         """Return a fingerprint of the data. Cost: one data pass, and two numbers per row."""
@@ -238,43 +246,6 @@ class Problem:
         varies = self.inverse_scale > 0
         scale = 1 / xp.where(varies, self.inverse_scale, xp.ones_like(self.inverse_scale))
         return xp.where(varies, scale, xp.zeros_like(scale))
-
-
-class OrdinalProblem(Problem):
-    """A sparse model of ordered classes, with the thresholds as the last, free coordinates.
-
-    Its intercepts are those of the log-odds of a class above each threshold: the thresholds with the other sign.
-    """
-
-    __slots__ = ()
-
-    def coefficients(self, w: Array) -> tuple[Array, Array]:
-        """Return coefficients and intercepts on the scale of the data."""
-        coef, shift = super().coefficients(w)
-        return coef, shift - w[self.mean.shape[0] :]
-
-    def parts(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the coefficients of standardised columns and the intercepts of points, along the last axis."""
-        d = self.mean.shape[0]
-        return points[..., :d], -points[..., d:]
-
-    def point(self, coef: Array, intercept: Array) -> Array:
-        """Return the point of given coefficients and intercepts: the inverse of `coefficients`."""
-        xp = namespace(coef)
-        return xp.concat([super().point(coef, intercept), -intercept - xp.sum(coef * self.mean)])
-
-    def tested(self, slope: np.ndarray, signs: np.ndarray | None) -> Tested:
-        """Return the same for one linear predictor of each row; what thresholds explain is gone from its slope."""
-        model, d = self.objective, self.mean.shape[0]
-        assert isinstance(model, OrdinalModel)
-        above, below = np.split(slope, 2)
-        linear = LinearModel(model.data, 0.0 * model.y, sample_weight=model.weights)
-        free = tuple(j for j in self.constraint.free if j < d)
-        return linear, -above - below, free, None if signs is None else signs[:d]
-
-    def _prediction_weights(self) -> Array:
-        weights = self.objective.weights
-        return namespace(weights).concat([weights, weights])
 
 
 def point_of(problem: Problem, coef: np.ndarray, intercept: Any, whose: str) -> Any:
@@ -306,3 +277,11 @@ def linear_predictor(X: Any, support: Array, coef: Array, intercept: Any) -> Arr
     common = xp.result_type(chosen.dtype, coef.dtype)
     chosen = chosen if issparse(chosen) else xp.astype(chosen, common, copy=False)
     return chosen @ xp.astype(coef, common, copy=False) + intercept
+
+
+def _cone(bound: np.ndarray | None, chosen: Array) -> np.ndarray | None:
+    """Return the bounds of the multiples of some coordinates: 0 stays, and any other becomes infinite."""
+    if bound is None:
+        return None
+    own = bound[to_numpy(chosen)]
+    return np.where(own == 0, 0.0, np.copysign(np.inf, own))

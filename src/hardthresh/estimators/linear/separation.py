@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from hardthresh.arrays import gather, namespace, to_numpy
+from hardthresh.arrays import gather, namespace
 from hardthresh.constraints import RowSparsity, Sparsity
-from hardthresh.constraints.supports import Rows
 from hardthresh.core.constraint import Projection
 from hardthresh.core.result import Result
 from hardthresh.objectives import LinearModel, MultiOutputModel
@@ -48,20 +45,15 @@ def separates(problem: Problem, result: Result) -> bool:
 def _chosen(
     problem: Problem, result: Result
 ) -> tuple[LinearModel | MultiOutputModel, Sparsity | RowSparsity, Projection]:
-    """Return the model of the chosen columns without a ridge, all of whose coordinates are free, and its point."""
-    support, w = result.support, result.w
-    chosen = support.rows if isinstance(support, Rows) else support.indices
-    model = problem.objective.columns(chosen)
-    every = tuple(range(chosen.shape[0]))
-    if isinstance(model, MultiOutputModel):
-        free: Sparsity | RowSparsity = RowSparsity(0, free=every)
-        w = namespace(w).take(w, chosen, axis=0)
-        plain: Any = MultiOutputModel(model.design, model.y, model.loss, sample_weight=model.weights)
-    else:
-        cone = [_cone(getattr(problem.constraint, side, None), chosen) for side in ("lower", "upper")]
-        free, w = Sparsity(0, free=every, lower=cone[0], upper=cone[1]), gather(w, chosen)
-        plain = LinearModel(model.design, model.y, model.loss, sample_weight=model.weights)
-    return plain, free, free.project(w)
+    """Return the model of the chosen columns alone, without a ridge, the set of its points, and that of the fit.
+
+    The set has any multiple of a point: coefficients that separate the classes do so at any length.
+    """
+    chosen = problem.coordinates(result.support)
+    model, free = problem.objective.columns(chosen), problem.cone(chosen)
+    kind: Any = type(model)
+    plain = kind(model.design, model.y, model.loss, sample_weight=model.weights)
+    return plain, free, free.project(gather(result.w, chosen))
 
 
 def _margins(y: Any, u: Any) -> Any:
@@ -78,11 +70,3 @@ def _has_minimiser(model: LinearModel | MultiOutputModel, at: Any) -> bool:
     """Return whether the slopes at a point show that the loss has a minimiser; False if nothing is known."""
     mean_loss = model.mean_loss
     return has_no_recession(mean_loss.contrasts(), model.design, mean_loss.slopes(at.prediction), at.gradient)
-
-
-def _cone(bound: np.ndarray | None, chosen: Any) -> np.ndarray | None:
-    """Return a bound of the multiples of coefficients: those that separate the classes do so at any length."""
-    if bound is None:
-        return None
-    own = bound[to_numpy(chosen)]
-    return np.where(own == 0, 0.0, np.copysign(np.inf, own))

@@ -8,22 +8,13 @@ from typing import Any
 import numpy as np
 
 from hardthresh.arrays import double, move, to_numpy
-from hardthresh.certificates.effects import (
-    UnitEffect,
-    dispersion,
-    row_standard_errors,
-    standard_errors,
-    unit_effects,
-)
+from hardthresh.certificates.effects import UnitEffect, unit_effects
 from hardthresh.certificates.kinks import model_with_kink
-from hardthresh.constraints.supports import Rows as ConstraintRows
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.typing import Array
-from hardthresh.objectives import MultiOutputModel
 from hardthresh.solvers.start import starting_point
 
 from ..facts import Facts, read
-from .certificate import examined_problem
 from .criterion import number_of_examples
 from .problem import Problem
 from .rows import rows_of_fit, rows_of_path
@@ -52,24 +43,18 @@ def summarize(estimator: Any, problem: Problem, w: Array, subject: str = "") -> 
     objective = problem.objective
     at = objective.evaluate(w)
     support = problem.support(w, getattr(estimator, "groups_", ()))
-    examined = examined_problem(problem, w, support)
+    examined = problem.examined(w, support)
     effects = {
-        examined.units[effect.unit] if examined.units else effect.unit: effect
+        examined.feature(effect.unit): effect
         for effect in unit_effects(examined.objective, examined.constraint, examined.point)
     }
-    n, spread = number_of_examples(objective), None
-    if facts.outputs:
-        assert isinstance(support, ConstraintRows)
-        assert isinstance(objective, MultiOutputModel)
-        chosen, found = support.rows, row_standard_errors(objective, at, support.rows, n)
-    else:
-        chosen, found = support.indices, standard_errors(objective, at, support, n)
-        spread = None if objective.loss.unit_dispersion else dispersion(objective, at, len(found), n)
-    errors = dict(zip(to_numpy(chosen).tolist(), found, strict=True))
+    n = number_of_examples(objective)
+    found = problem.standard_errors(at, support, n)
+    errors = dict(zip(to_numpy(problem.coordinates(support)).tolist(), found, strict=True))
     scale = to_numpy(problem.inverse_scale)
 
     def name(unit: int) -> str:
-        unit = examined.units[unit] if examined.units else unit
+        unit = examined.feature(unit)
         return problem.group_name(unit) if problem.grouped else facts.names[unit]
 
     numbers = problem.unit_numbers(support)
@@ -97,7 +82,7 @@ def summarize(estimator: Any, problem: Problem, w: Array, subject: str = "") -> 
         total_weight=float(objective.targets.n_examples),
         objective=at.value,
         scores=estimator._fit_scores(problem, at),
-        dispersion=spread,
+        dispersion=problem.dispersion(at, support, n),
         converged=bool(estimator.converged_),
         reason=str(estimator.stop_reason_),
         worth=worth,
