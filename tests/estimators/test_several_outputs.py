@@ -371,6 +371,30 @@ def test_an_exchange_that_helps_is_found():
     assert_allclose(certificate.swap.decrease, value([0, 2, 3]) - tried[best], rtol=1e-8)
 
 
+def test_an_exchange_of_groups_that_helps_is_found():
+    """With groups it exchanges one whole group for another; a feature on request is in none."""
+    X, Y = regression_data(d=9)
+    groups = np.array([7, 3, 3, 2, 2, 1, 1, 0, 0])
+    model = SparseLinearRegression(n_nonzero_groups=2, groups=groups, always_include=[0]).fit(X, Y)
+    assert_array_equal(sorted(model.groups_), [1, 2])
+
+    def fit(chosen):
+        columns = np.flatnonzero(np.isin(groups, [7, *chosen]))
+        found = LinearRegression().fit(X[:, columns], Y)
+        return np.sum((Y - found.predict(X[:, columns])) ** 2) / (2 * len(X)), columns, found
+
+    before, columns, poor = fit([2, 0])
+    model.coef_, model.intercept_, model.support_ = np.zeros((3, 9)), poor.intercept_, columns
+    model.coef_[:, columns] = poor.coef_
+    certificate = model.certificate(X, Y)
+    tried = {(i, j): fit([2 - i, j])[0] for i in (2, 0) for j in (3, 1)}
+    best = min(tried, key=tried.get)
+    assert not certificate.swap_optimal
+    assert certificate.exact
+    assert certificate.best_swap == tuple(3 - label for label in best)  # their numbers, in order of first appearance
+    assert_allclose(certificate.swap.decrease, before - tried[best], rtol=1e-8)
+
+
 @pytest.mark.parametrize("cls", BOTH)
 def test_the_number_of_features_by_the_extended_bic(cls):
     """log n counts rows; a feature has as many coefficients as there are outputs, or one less than classes."""
