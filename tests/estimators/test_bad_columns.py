@@ -29,7 +29,14 @@ def test_a_column_of_text_is_named(cls):
     X = table(["1", "2", "Rome", "4", "5", "6"])
     encodes = "categorical_features" in cls().get_params()
     advice = "name it in categorical_features" if encodes else "encode it as numbers"
-    with pytest.raises(InvalidInputError, match=rf"column 'city' holds text, such as '1'; .*{advice}"):
+    with pytest.raises(InvalidInputError, match=rf"column 'city' holds text, such as '1'; (?!convert).*{advice}"):
+        fit(cls, X)
+
+
+@every
+def test_a_column_of_numbers_as_text_is_to_be_converted(cls):
+    X = table(["1", "2.5", None, "-4e3", "5", "6"])
+    with pytest.raises(InvalidInputError, match=r"column 'city' holds text, such as '1'; convert it to float, or if"):
         fit(cls, X)
 
 
@@ -89,6 +96,12 @@ def test_columns_in_another_order_are_told_how_to_be_sorted(change):
 def test_a_frame_without_columns_is_refused(cls):
     with pytest.raises(InvalidInputError, match=r"X is a data frame without columns \(6 rows\)"):
         fit(cls, table(np.arange(6.0))[[]])
+
+
+@every
+def test_an_array_without_columns_is_refused(cls):
+    with pytest.raises(InvalidInputError, match=r"^X has no columns; give one or more\. .* \(shape=\(6, 0\)\)"):
+        fit(cls, np.empty((6, 0)))
 
 
 def test_lists_of_unequal_length_are_refused():

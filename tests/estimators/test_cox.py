@@ -156,6 +156,7 @@ def test_targets_that_are_refused():
         (y[:, ::-1], r"first column of y is 0 or 1 everywhere; give \(time, event\)"),
         (np.column_stack([y[:, 0], 2 * y[:, 1]]), "events must be 0 or 1, found 2.0"),
         (np.column_stack([y[:, 0], 0 * y[:, 1]]), "there is no event"),
+        (np.column_stack([y, y]), r"y has 4 columns; it is \(time, event\) columns"),
         (np.where(np.arange(300).reshape(150, 2) == 8, np.inf, y), "infinity"),
         (
             np.array([*zip(y[:, 0], y[:, 0], strict=True)], dtype=[("a", float), ("b", float)]),

@@ -100,6 +100,8 @@ def check_types(frame: Frame, *, numeric_labels: bool, categories: str, text: st
         if dtype == nw.String:
             example = next((value for value in column.to_list() if isinstance(value, str)), None)
             such = "" if example is None else f", such as {format_value(example)}"
+            if all(map(_is_number_as_text, column.drop_nulls().to_list())):
+                text = f"convert it to float, or if these are labels, {text}"
             raise InvalidInputError(f"{where} holds text{such}; {text}")
         if dtype in (nw.Categorical, nw.Enum):
             labels = [label for label in column.unique().to_list() if not is_missing(label)]
@@ -116,6 +118,17 @@ def check_types(frame: Frame, *, numeric_labels: bool, categories: str, text: st
             f"{where} is of type {own}, and only real numbers can be computed with; convert it to float, or leave it "
             "out"
         )
+
+
+def _is_number_as_text(value: Any) -> bool:
+    """Return whether a text is a number; what is missing may be one."""
+    if not isinstance(value, str):
+        return is_missing(value)
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True
 
 
 def missing_values(X: Any) -> list[tuple[str, int]]:

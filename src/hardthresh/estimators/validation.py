@@ -73,6 +73,8 @@ def validated(
     except ValueError as error:
         if str(error).startswith("The feature names"):
             raise
+        if str(error).startswith("Found array with 0 feature"):
+            raise InvalidInputError(f"X has no columns; give one or more. {error}") from error
         if str(error).startswith("Input y contains"):
             raise _about_targets(y, error) from error
         may_be_nan = options.get("ensure_all_finite") == "allow-nan"

@@ -42,11 +42,13 @@ class SurvivalTargets:
         Raises
         ------
         InvalidInputError
-            For columns whose order is doubtful, and strata of another length.
+            For too many columns, columns whose order is doubtful, and strata of another length.
         """
         if isinstance(y, SurvivalTargets):
             return y
         time, event, third = _columns(y)
+        if np.ndim(time) == 2 and np.shape(time)[1] != 1:
+            raise InvalidInputError(f"y has {plural(np.shape(time)[1], 'column')}; it is {_FORMS}")
         given = third if strata is None else _plain(strata)
         if given is not None and given.shape != (rows := _plain(time).shape[:1]):
             raise InvalidInputError(f"strata has shape {given.shape}; {rows} is needed, one label for each row of y")
