@@ -363,7 +363,7 @@ def outputs(folder):
 
 
 @pytest.mark.parametrize("validated", [[], ["--cv", "3", "--averaging", "none", "--alpha", "0"]])
-def test_several_targets_are_outputs_of_one_model(done, outputs, validated):
+def test_several_targets_are_outputs_of_one_model(done, outputs, folder, validated):
     targets = ("--target", "gain, %", "--target", "loss")
     text = done("fit", "t.csv", *targets, "--k", 2, *validated, "--out", "m.json", "--report", "r.html")
     assert text.startswith("2 of 4 features chosen to predict gain, %, loss: 2 outputs\n")
@@ -375,6 +375,23 @@ def test_several_targets_are_outputs_of_one_model(done, outputs, validated):
     head, *lines = csv.reader(done("predict", "m.json", "t.csv").splitlines())
     assert head == ["prediction of gain, %", "prediction of loss"]
     np.testing.assert_allclose(np.array(lines, dtype=float), alone.predict(X), rtol=1e-10)
+    report = (folder / "r.html").read_text(encoding="utf-8")
+    assert report.count(">gain, %</th>") == 1
+    assert "Gain, %. " in report
+    assert "output 0" not in report
+
+
+def test_many_outputs_are_printed_as_the_length_of_their_coefficients(done, outputs, folder):
+    names = [f"y{c}" for c in range(7)]
+    table = outputs.with_columns(**{name: pl.col("gain, %") * (c + 1) for c, name in enumerate(names)})
+    table.drop("gain, %", "loss").write_csv(folder / "t.csv")
+    text = done(
+        "fit", "t.csv", *(f"--target={name}" for name in names), "--k", 1, "--report", "r.html", "--out", "m.json"
+    )
+    size = np.linalg.norm(ht.load(folder / "m.json").coef_, axis=0).max()
+    assert re.search(rf"feature +size *\n.* x0 +{size:.3g}", text)
+    assert "Size: the length of the coefficients of all 7 outputs together." in text
+    assert ">y0</th>" not in (folder / "r.html").read_text(encoding="utf-8")
 
 
 def test_outputs_of_a_model_without_names_are_counted(done, outputs):

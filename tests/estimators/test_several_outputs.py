@@ -22,8 +22,10 @@ from hardthresh import (
     SparseLogisticRegressionCV,
 )
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.storage import StorageError
 
 CLASSES = np.array(["ash", "birch", "cedar"])
+NAMES = ["gain", "loss", "risk"]
 
 
 def regression_data(n=80, d=10, q=3, seed=0):
@@ -521,3 +523,51 @@ def test_folds_have_rows_of_every_class():
     folds = [(np.setdiff1d(np.arange(len(y)), rare), rare)]
     with pytest.raises(InvalidInputError, match="fold 0 of cv trains on rows without the class 'cedar'"):
         SparseLogisticRegressionCV(cv=folds).fit(X, y)
+
+
+# names
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("cls", [SparseLinearRegression, SparseLinearRegressionCV])
+def test_outputs_have_the_names_of_the_columns_of_y(cls, library, tmp_path):
+    frames = pytest.importorskip(library)
+    X, Y = regression_data()
+    settings = {"cv": 3, "n_nonzero_coefs": [1, 3]} if cls is SparseLinearRegressionCV else {"n_nonzero_coefs": 3}
+    model = cls(**settings).fit(X, frames.DataFrame(dict(zip(NAMES, Y.T, strict=True))))
+    assert_array_equal(model.coef_, cls(**settings).fit(X, Y).coef_)
+    assert_array_equal(model.output_names_, NAMES)
+    summary = model.summary()
+    assert summary.facts.outputs == tuple(NAMES)
+    assert summary.to_frame().attrs["outputs"] == NAMES
+    assert all(name in str(summary) for name in NAMES)
+    if cls is SparseLinearRegressionCV:
+        assert [one.subject for one in summary.facts.cross_validation.calibrations] == NAMES
+    ht.save(model, tmp_path / "model.json")
+    assert_array_equal(ht.load(tmp_path / "model.json").output_names_, NAMES)
+
+
+def test_names_of_outputs_are_those_of_the_last_fit():
+    pandas = pytest.importorskip("pandas")
+    X, Y = regression_data()
+    model = SparseLinearRegression(n_nonzero_coefs=3).fit(X, pandas.DataFrame(Y, columns=NAMES))
+    for unnamed in (Y, pandas.DataFrame(Y)):
+        assert not hasattr(model.fit(X, unnamed), "output_names_")
+        assert model.summary().facts.outputs == ("output 0", "output 1", "output 2")
+        model.fit(X, pandas.DataFrame(Y, columns=NAMES))
+
+
+@pytest.mark.parametrize("names", [["gain", "loss"], "gain"])
+def test_another_number_of_names_than_outputs_is_not_sound(names, tmp_path):
+    X, Y = regression_data()
+    model = SparseLinearRegression(n_nonzero_coefs=3).fit(X, Y)
+    model.output_names_ = np.array(names, dtype=object)
+    with pytest.raises(StorageError, match=r"output_names_ has shape .*; \(3,\) is needed"):
+        ht.save(model, tmp_path / "model.json")
+
+
+def test_more_outputs_than_fit_on_a_line_have_no_columns():
+    X, Y = regression_data(q=7)
+    facts = [SparseLinearRegression(n_nonzero_coefs=3).fit(X, Y[:, :q]).summary().facts for q in (6, 7)]
+    assert [len(one.outputs) for one in facts] == [6, 7]
+    assert [len(one.listed_outputs) for one in facts] == [6, 0]

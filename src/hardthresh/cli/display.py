@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hardthresh.core.errors import HardThreshError, plural
-from hardthresh.core.numbers import mean_and_error, percent, signed
+from hardthresh.core.numbers import mean_and_error, number, percent, signed
 from hardthresh.core.progress import format_duration
 from hardthresh.estimators import words
 from hardthresh.estimators.choice_facts import CrossValidation
@@ -52,7 +52,6 @@ def print_model(console: Console, model: Any, notes: Mapping[str, Any]) -> None:
 def _print_model(console: Console, model: Any, notes: Mapping[str, Any]) -> None:
     """Print the coefficients of a model, and how well it predicts."""
     facts = read(model)
-    facts = replace(facts, outputs=tuple(notes.get("data", {}).get("outputs", facts.outputs)))
     cv = facts.cross_validation
     console.print(_headline(facts, notes.get("data", {})))
     console.print()
@@ -136,18 +135,22 @@ def _table(facts: Facts, levels: Sequence[tuple[str, float]]) -> Table:
 
 
 def _table_of_outputs(facts: Facts, model: Any) -> Table:
-    """Return the table of the coefficients of several outputs or classes, the largest feature first."""
+    """Return the table of the coefficients of several outputs or classes, the largest feature first.
+
+    If more of them than fit on a line, it has the length of the coefficients of each feature.
+    """
     table = Table(box=None, header_style="bold", padding=(0, 1))
     table.add_column("feature", overflow="fold")
-    for output in facts.outputs:
+    for output in facts.listed_outputs or ("size",):
         table.add_column(Text(output), justify="right")
     if facts.cross_validation is not None:
         table.add_column("in folds", justify="right")
     coef = np.asarray(model.coef_)
     for feature in facts.features:
-        numbers = map(signed, coef[:, feature.index].tolist())
-        table.add_row(Text(feature.name), *numbers, *_votes(feature, facts.cross_validation))
-    table.add_row("(intercept)", *map(signed, np.asarray(model.intercept_).tolist()), style="dim")
+        each = map(signed, coef[:, feature.index].tolist()) if facts.listed_outputs else [number(feature.coefficient)]
+        table.add_row(Text(feature.name), *each, *_votes(feature, facts.cross_validation))
+    if facts.listed_outputs:
+        table.add_row("(intercept)", *map(signed, np.asarray(model.intercept_).tolist()), style="dim")
     return table
 
 
@@ -161,6 +164,9 @@ def _votes(feature: Feature, cv: CrossValidation | None) -> list[str]:
 def _reading(facts: Facts) -> str:
     counted = " Features are counted from 0." if facts.numbered else ""
     if facts.outputs:
+        if not facts.listed_outputs:
+            what = "classes" if facts.classes else "outputs"
+            return f"Size: the length of the coefficients of all {len(facts.outputs)} {what} together.{counted}"
         if facts.classes:
             return (
                 f"A positive coefficient makes its class likelier when the feature grows; a row adds up to 0.{counted}"

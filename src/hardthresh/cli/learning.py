@@ -106,6 +106,8 @@ def learn(
         table.names is not None and imputer is None
     ):  # what scikit-learn does for data frames; a sparse matrix has no names to give
         model.feature_names_in_ = np.asarray(table.names, dtype=object)
+    if task.outputs:
+        model.output_names_ = np.asarray(task.outputs, dtype=object)
     scores = {}
     if not validated:
         problem, result = model._untouched_training()

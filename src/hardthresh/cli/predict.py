@@ -81,8 +81,7 @@ def predict(
         option = "exposure" if "exposure" in known else "offset"
         which = f"the {option} {known[option]!r}" if option in known else "an offset"
         write_stderr(f"warning: the model was fitted with {which}, which these predictions leave out; add --{option}")
-    outputs = load_notes(model).get("data", {}).get("outputs", [])
-    table = _predictions(fitted, _columns(fitted, rows, only, used), rows.offset, outputs)
+    table = _predictions(fitted, _columns(fitted, rows, only, used), rows.offset)
     if rows.ids is not None:
         table = [(name, *row) for name, row in zip([rows.id_name, *rows.ids], table, strict=True)]
     text = csv_text(table, verbatim=verbatim)
@@ -129,11 +128,10 @@ def _columns(model: Any, rows: Data, only: Sequence[str] | None, used: Sequence[
     return csr_array((entries.data, (entries.row, support[entries.col])), shape=(X.shape[0], wide))
 
 
-def _predictions(model: Any, X: Any, offset: Any, outputs: Sequence[str]) -> Iterable[Sequence[object]]:
-    """Return the table of predictions with its header; print each warning as one line to standard error.
+def _predictions(model: Any, X: Any, offset: Any) -> Iterable[Sequence[object]]:
+    """Return the table of predictions with its header; print each warning as one line to standard error."""
+    from hardthresh.estimators.choice_facts import output_names
 
-    Outputs are named if their names are known.
-    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", message="X does not have valid feature names")  # they were matched above
@@ -150,6 +148,6 @@ def _predictions(model: Any, X: Any, offset: Any, outputs: Sequence[str]) -> Ite
     first = 1 if len(classes) == 2 else 0  # the probability of the other class is 1 less this one
     head = ["prediction", *(f"probability of {label}" for label in classes[first:])]
     if predictions.ndim == 2:
-        head = [f"prediction of {name}" for name in outputs or [f"output {c}" for c in range(predictions.shape[1])]]
+        head = [f"prediction of {name}" for name in output_names(last)]
     columns = np.atleast_2d(predictions.T).tolist()
     return [head, *zip(*columns, *probabilities[first:], strict=True)]

@@ -191,6 +191,14 @@ _LEAST_LEFT = 1e-12
 """Below this share of the loss, 1 less it has fewer than the three correct digits that are shown."""
 
 
+def output_names(estimator: Any) -> tuple[str, ...]:
+    """Return the names of the outputs of a fitted model: those of the columns of y, or else their places."""
+    given = getattr(estimator, "output_names_", None)
+    if given is not None:
+        return tuple(str(name) for name in given)
+    return tuple(f"output {c}" for c in range(len(np.atleast_2d(double(estimator.coef_)))))
+
+
 def unit_of(estimator: Any) -> str:
     """Return the unit of k: a feature, a group of features, a rank, or an edge."""
     if hasattr(estimator, "best_rank_"):
@@ -268,7 +276,7 @@ def _calibrations(estimator: Any, bins: Vector) -> tuple[Calibration, ...]:
     each = bins[None] if bins.ndim == 2 else bins
     names = [str(label) for label in getattr(estimator, "classes_", ())]
     if not names:
-        subjects = ["target"] if len(each) == 1 else [f"output {c}" for c in range(len(each))]
+        subjects = ["target"] if len(each) == 1 else list(output_names(estimator))
     elif hasattr(estimator, "thresholds_"):
         subjects = [f"probability of a class above {name}" for name in names[:-1]]
     else:

@@ -14,7 +14,18 @@ from numpy.typing import NDArray
 from hardthresh.arrays import double, to_numpy
 from hardthresh.core.errors import InvalidInputError
 
-from .choice_facts import CrossValidation, Vector, budget_of, cross_validation, position_of, unit_of
+from .choice_facts import (
+    CrossValidation,
+    Vector,
+    budget_of,
+    cross_validation,
+    output_names,
+    position_of,
+    unit_of,
+)
+
+_LISTED = 6
+"""Largest number of outputs, or classes, with columns of their own in tables: more do not fit on a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +146,11 @@ class Facts:
     path: Path | None
     outputs: tuple[str, ...]
 
+    @property
+    def listed_outputs(self) -> tuple[str, ...]:
+        """The outputs, or classes, that have columns of their own in tables: none of more than fit on a line."""
+        return self.outputs if len(self.outputs) <= _LISTED else ()
+
 
 def read(estimator: Any) -> Facts:
     """Return the facts about a fitted estimator.
@@ -163,7 +179,7 @@ def read(estimator: Any) -> Facts:
     each = rows * double(estimator.scale_)
     coefficients, effects = (rows[0], each[0]) if len(rows) == 1 else (np.linalg.norm(m, axis=0) for m in (rows, each))
     classes = tuple(one_line(str(label)) for label in getattr(estimator, "classes_", ()))
-    outputs = () if len(rows) == 1 else classes or tuple(f"output {c}" for c in range(len(rows)))
+    outputs = () if len(rows) == 1 else classes or tuple(one_line(name) for name in output_names(estimator))
     encoded = hasattr(estimator, "encoding_")
     given = estimator.encoded_feature_names_ if encoded else getattr(estimator, "feature_names_in_", None)
     originals = [f"feature {j}" for j in range(len(coefficients))] if given is None else [str(name) for name in given]

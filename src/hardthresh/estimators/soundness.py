@@ -125,6 +125,11 @@ def check_linear_model(model: Any) -> None:
     rows: tuple[int, ...] = (1 if labels == 2 else labels,) if classifies else _array(model, "intercept_").shape
     check_coefficients(model, *rows)
     check_numbers(model, intercept_=rows)
+    names = getattr(model, "output_names_", None)
+    if names is not None and np.shape(names) != rows:
+        raise InvalidInputError(
+            f"output_names_ has shape {np.shape(names)}; {rows} is needed, the names of the outputs"
+        )
 
 
 def _array(model: Any, name: str) -> np.ndarray:

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 
 OUTPUTS = 4
-"""Largest number of outputs, or classes, with charts of their own. Arbitrary: more would be pages of them."""
+"""Largest number of outputs, or classes, with charts of their own: fewer than have columns (`Facts.listed_outputs`), as
+each has several charts. Arbitrary: more would be pages of them."""
 _TIMES = 60
 """Largest number of times at which curves of the model are drawn. Arbitrary: more look the same."""
 

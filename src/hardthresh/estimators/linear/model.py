@@ -95,11 +95,11 @@ class SparseLinearModel(ColumnSelector, AssessedModel):
         ----------
         X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
             Finite numbers; float32 is computed in float32. The columns of `categorical_features` may hold anything.
-        y : array, shape (n_samples,)
-            Targets.
+        y : array or data frame, shape (n_samples,)
+            Targets; of `SparseLinearRegression` also of shape (n_samples, n_outputs), a column for each output.
         sample_weight : array, shape (n_samples,), optional
             Non-negative weights; weight 2 is a row given twice, weight 0 a row left out.
-        offset : array, shape (n_samples,), optional
+        offset : array, shape (n_samples,) or (n_samples, n_outputs), optional
             A known part of the linear predictor; for Poisson and gamma regression on the log scale, as
             ``offset=np.log(exposure)``.
 

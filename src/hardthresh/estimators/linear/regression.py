@@ -39,6 +39,8 @@ class SparseLinearRegression(SparseRegressor):
         Coefficients on the scale of the data; exactly 0 for features not chosen.
     intercept_ : float, or array of shape (n_outputs,)
         The intercept.
+    output_names_ : array of str, shape (n_outputs,)
+        The names of the columns of y, if it was a data frame with such names.
     {attributes}
 
     See Also

@@ -71,8 +71,6 @@ class Correlations:
     values: np.ndarray
 
 
-_OUTPUTS = 6
-"""Largest number of outputs with a column of their own: more do not fit on a line."""
 _UNKNOWN = Worth(nan, "", nan, None, nan)
 
 
@@ -154,8 +152,8 @@ class Summary:
     def to_frame(self) -> pandas.DataFrame:
         """Return one row for each chosen feature, the largest effect first, as a pandas data frame.
 
-        Effects on outputs and their standard errors are lists, for models of several outputs only. The frame's
-        ``attrs["standard_errors"]`` has the words that belong to these.
+        Effects on outputs and their standard errors are lists, for models of several outputs only, in the order of
+        ``attrs["outputs"]``. The frame's ``attrs["standard_errors"]`` has the words that belong to standard errors.
 
         Raises
         ------
@@ -171,7 +169,9 @@ class Summary:
         left_out = [] if self.facts.outputs else ["outputs", "standard_errors"]
         frame = pandas.DataFrame(records, columns=names).set_index("feature").drop(columns=left_out)
         frame["level_of"] = frame["level_of"].astype("Int64")  # integers of which some are missing
-        frame.attrs["standard_errors"] = CAUTION
+        frame.attrs |= {"standard_errors": CAUTION} | (
+            {"outputs": list(self.facts.outputs)} if self.facts.outputs else {}
+        )
         return frame
 
     def __str__(self) -> str:
@@ -236,7 +236,7 @@ class Summary:
         facts = self.facts
         scaled, shares = facts.per != "unit", any(feature.share is not None for feature in facts.features)
         grouped = any(worth.unit not in ("", facts.names[j]) for j, worth in self.worth.items())
-        outputs, several = facts.outputs if len(facts.outputs) <= _OUTPUTS else (), bool(facts.outputs)
+        outputs, several = facts.listed_outputs, bool(facts.outputs)
         header = ["feature", *(["group"] if grouped else []), "size" if several else "coefficient"]
         errors = not several and not self.unknown
         substitutes = any(worth.substitute is not None for worth in self.worth.values())

@@ -24,7 +24,7 @@ from ..base import (
     per_row,
     row_weights,
 )
-from ..frames import called
+from ..frames import called, frame_of
 from ..table import Table
 from ..validation import check_labels, validated
 from .columns import column_indices
@@ -66,6 +66,7 @@ class TabularModel(ThresholdingEstimator):
     categorical_features: Any
     fit_intercept: bool
     n_features_in_: int
+    output_names_: np.ndarray
     encoding_: Encoding
 
     @property
@@ -85,11 +86,12 @@ class TabularModel(ThresholdingEstimator):
         """Return data as validated arrays, with targets as they were given; `reset` makes their columns the model's."""
         self._check_settings()
         factors = factor_columns(X, self.categorical_features) if reset else self._factors()
-        numeric, several = not self._loss.classifies, self._takes_outputs
-        numbers, y = self._numbers(X, factors, reset=reset, y=y, y_numeric=numeric, multi_output=several)
-        if issparse(y):
+        numbers, targets = self._numbers_and_targets(X, y, factors, reset=reset)
+        if reset:
+            self._keep_output_names(y)
+        if issparse(targets):
             raise InvalidInputError("y is a sparse matrix; give its dense array, y.toarray()")
-        y = to_numpy(y)
+        y = np.ascontiguousarray(to_numpy(targets))  # the bits of a fit do not depend on the library of y
         weights = row_weights(sample_weight, numbers)
         if self._loss.classifies:
             check_labels(y)
@@ -118,6 +120,27 @@ class TabularModel(ThresholdingEstimator):
         else:
             self.encoding_.check_known(codes, getattr(self, "feature_names_in_", None))
         return Table(self.encoding_.encode(numbers, codes), y, weights, offset, given=X)
+
+    def _keep_output_names(self, y: Any) -> None:
+        """Set the names of the outputs to those of the columns of y, if it is a data frame of named columns."""
+        self.__dict__.pop("output_names_", None)  # of a fit to other targets
+        frame = frame_of(y, "y") if self._takes_outputs else None
+        if frame is not None and all(isinstance(name, str) for name in frame.columns):
+            self.output_names_ = np.asarray(frame.columns, dtype=object)
+
+    def _numbers_and_targets(self, X: Any, y: Any, factors: Collection[int], *, reset: bool) -> Any:
+        """Return the columns of X that are not categorical as an array of finite numbers, and the targets."""
+        numeric, several = not self._loss.classifies, self._takes_outputs
+        try:
+            return self._numbers(X, factors, reset=reset, y=y, y_numeric=numeric, multi_output=several)
+        except ValueError as error:
+            if not str(error).startswith("y should be a 1d array"):
+                raise
+            other = ", or SparseLinearRegression(...), which takes several columns" if numeric else ""
+            raise InvalidInputError(
+                f"{type(self).__name__} has one target, and y has the shape {tuple(np.shape(y))}; fit a model for each "
+                f"column{other}"
+            ) from error
 
     def _numbers(self, X: Any, factors: Collection[int], **options: Any) -> Any:
         """Return the columns of X that are not categorical as an array of finite numbers, and y if it is given."""
