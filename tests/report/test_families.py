@@ -214,6 +214,15 @@ def test_sizes_have_no_sign_and_standard_errors_are_those_of_the_summary(folder)
     assert "effects per standard deviation on ash, birch, cedar." in text
 
 
+@pytest.mark.parametrize("family", ["outputs", "quantiles"])
+def test_standard_errors_and_substitutes_have_columns_where_they_are_known(family, folder):
+    text = page(family, folder)
+    known = not fitted(family).summary().unknown
+    assert (re.search(r"<th[^>]*>Standard errors?, after selection</th>", text) is not None) == known
+    assert (">Closest substitute</th>" in text) == known
+    assert ("No standard errors and substitutes</b>: a loss with a kink has no second derivatives." in text) != known
+
+
 @pytest.mark.parametrize(("width", "angle"), [(10, 0), (2.5, 40)])
 def test_names_are_tilted_where_they_do_not_fit_below_their_columns(width, angle):
     names = np.array(["deciduous", "birch", "cedar"])

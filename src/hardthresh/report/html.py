@@ -239,6 +239,7 @@ def render(
         no_certificate=no_certificate.rstrip("."),
         worth=None if summary is None else summary.worth,
         about=summary.subject if summary is not None else "",
+        unknown=summary.unknown if summary is not None else "",
         fit_scores={} if summary is None else summary.scores,
         no_summary=no_summary.rstrip("."),
         caution=CAUTION,
