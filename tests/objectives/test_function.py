@@ -264,7 +264,7 @@ def test_nan_ends_a_run_with_its_best_iterate():
 
     def spoilt(w):
         calls.append(w)
-        return (np.nan if len(calls) > 5 else squared(w)), slope(w)
+        return (np.nan if len(calls) > 9 else squared(w)), slope(w)
 
     run = ht.minimize(Function(spoilt, 15, True), Sparsity(3), IHT(step=Fixed(0.1)))
     assert run.status is Status.DIVERGED

@@ -144,12 +144,12 @@ def test_only_quadratics_have_a_constant_hessian(name, library):
 
 
 def test_what_a_program_of_jax_does_within_calls_and_loops_is_seen():
-    """On the line of the first trial every one of these is a quadratic; only the first is one elsewhere."""
+    """On the lines of the first trial every one of these is a quadratic; only the first is one elsewhere."""
     jax = jax_or_skip()
-    jnp, line = jax.numpy, 1.0 + np.arange(5.0) % 7.0
+    jnp, basis = jax.numpy, np.linalg.qr(np.random.default_rng(1).standard_normal((3, 5)).T)[0]
 
-    def beside(w):  # zero on the line
-        return w - line * (w @ line) / (line @ line)
+    def beside(w):  # zero on the lines
+        return w - basis @ (basis.T @ w)
 
     def quartic_by_scan(w):
         return jax.lax.scan(lambda total, r: (total + r**4, None), 0.0, beside(w))[0]

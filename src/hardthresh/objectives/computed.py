@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from math import inf, isfinite, isnan, nan, prod
 from typing import Any, Self
 
@@ -20,6 +19,7 @@ from hardthresh.core.typing import Array, is_real, library
 
 from .coordinates import OfCoordinates
 from .derivatives import Source, copied, pair
+from .quadratic import has_constant_hessian, least_curvature
 from .sources import Examples, called
 
 MOST_COLUMNS = 4096
@@ -69,8 +69,8 @@ class Computed(BaseObjective):
         """The number of examples of the mean, 1 for a function without examples; and whether f is quadratic.
 
         That is tried where the function has no examples and is differentiated twice by torch or JAX. With differences
-        of gradients it cannot be sure; where three gradients on a line are those of a convex quadratic, they are relied
-        on all the same: then f is neither `quadratic` nor `arbitrary`.
+        of gradients it cannot be sure; where gradients on lines up to 10^6 long are those of a convex quadratic, they
+        are relied on all the same: then f is neither `quadratic` nor `arbitrary`.
         """
         if self._rows is not None:
             return Traits(arbitrary=True, n_rows=int(self._rows.shape[0]))
@@ -205,52 +205,30 @@ class Computed(BaseObjective):
     def _is_quadratic(self) -> bool:
         """Return whether products with the Hessian do not depend on the point: see `traits`."""
         if "quadratic" not in self._known:
-            self._known["quadratic"] = not isnan(self._curvature_on_line()) and self._has_constant_hessian()
+            is_on_lines = not isnan(self._curvature_on_line())
+            uses_point = self._source.uses_point(copied(self._zeros)) if is_on_lines else True
+            self._known["quadratic"] = uses_point is not True and has_constant_hessian(
+                self._bare_product, self._zeros, tried=uses_point is None
+            )
         return bool(self._known["quadratic"])
 
     def _curvature_on_line(self) -> float:
-        """Return the second derivative along a line; NaN where three gradients on it are not those of a quadratic.
+        """Return the least second derivative along lines, see `least_curvature`.
 
-        NaN, too, for a mean over examples, which would cost too much to try, and for what is no vector.
+        NaN for a mean over examples, which would cost too much to try, and for what is no vector.
         """
         if "curvature" not in self._known:
-            step = self._like(1.0 + np.arange(prod(self.shape)).reshape(self.shape) % 7.0)
-            curvature = nan
-            if self._examples is None and self.columns is not None:
-                with suppress(Exception):  # the points may be outside of the domain, which f may say in any way
-                    first, second, third = (
-                        self._shaped(pair(self._source.both(point))[1], step, "gradient")
-                        for point in (self.zeros(), 1.0 * step, -2.0 * step)
-                    )
-                    limit = float(namespace(step).finfo(step.dtype).eps) ** 0.5 * sum(map(norm, (first, second, third)))
-                    if norm(third + 2.0 * second - 3.0 * first) <= limit:
-                        curvature = float(namespace(step).sum(step * (second - first)))
-            self._known["curvature"] = curvature
+            tried = self._examples is None and self.columns is not None
+            self._known["curvature"] = least_curvature(self._bare_gradient, self._zeros) if tried else nan
         return float(self._known["curvature"])
 
-    def _has_constant_hessian(self) -> bool:
-        """Return whether products with the Hessian are the same everywhere and not zero.
+    def _bare_gradient(self, w: Array) -> Array:
+        """Return the gradient of a function without examples, neither counted nor checked."""
+        return self._shaped(pair(self._source.both(w))[1], w, "gradient")
 
-        Where the source cannot tell, they are compared at zero, at two opposite points drawn at random, and at a point
-        of NaN, which only what does not use the point survives. Where the function branches on a comparison, NaN takes
-        one of the branches, so that the product at another point differs from it.
-        """
-        zeros, used = self._zeros, self._source.uses_point(copied(self._zeros))
-        if used:
-            return False
-        rng = np.random.default_rng(0)
-        v, w = (self._like(rng.standard_normal(self.shape)) for _ in range(2))
-        points = [copied(zeros)] if used is False else [copied(zeros), zeros + namespace(zeros).nan, w, -10.0 * w]
-        try:
-            here, *others = (
-                self._shaped(self._source.products(point, v[None])[0], v, "product with the Hessian")
-                for point in points
-            )
-        except Exception:  # a function may refuse NaN, or be infinite at zero, in any way
-            return False
-        size = norm(here)
-        limit = 64.0 * float(namespace(v).finfo(v.dtype).eps) * size
-        return 0.0 < size < inf and all(norm(other - here) <= limit for other in others)
+    def _bare_product(self, w: Array, v: Array) -> Array:
+        """Return the same of the product with the Hessian."""
+        return self._shaped(self._source.products(w, v[None])[0], v, "product with the Hessian")
 
     def _all(self) -> Array:
         return namespace(self._zeros).arange(self.shape[0], device=device(self._zeros))

@@ -111,8 +111,8 @@ class Function(Computed):
     dropout belongs in ``eval()`` mode.
 
     The default solver, `Splicing`, needs values and gradients only. Where f has no examples, it is tried whether f is
-    quadratic, by three gradients and, if torch or JAX differentiates twice, by products with the Hessian; these trials
-    are not counted as data passes. Of a quadratic of at most 4096 coordinates the whole Hessian is computed, and
+    quadratic, by at most seven gradients and, if torch or JAX differentiates twice, by products with the Hessian; these
+    trials are not counted as data passes. Of a quadratic of at most 4096 coordinates the whole Hessian is computed, and
     searched as that of a linear model.
 
     Cost: a call of `fn` counts as one data pass, one with the gradient or a product with the Hessian as two (four by a
