@@ -191,6 +191,16 @@ def test_a_column_of_ids_is_no_feature_and_is_carried_through(done, patients, cs
     assert rows(done("predict", "model.json", "patients.csv")) == plain
 
 
+def test_ids_are_in_no_file_that_fit_writes(done, table, folder):
+    names = polars.Series("patient", [f"patient-{i}" for i in range(60)])
+    table.insert_column(2, names).write_csv(folder / "patients.csv")
+    files = ("--out", "model.json", "--report", "report.html")
+    done("fit", "patients.csv", "--target", "y", "--drop", "ill", "--id", "patient", "--k", "1-4", "--cv", "3", *files)
+    for name in ("model.json", "report.html"):
+        assert "patient-" not in (folder / name).read_text(encoding="utf-8")
+    assert "Rows are counted from 0" in (folder / "report.html").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("name", ["x.csv", "x.parquet"])
 def test_row_names_are_carried_through(done, regression, table, folder, name):
     names = [f"r{i:02d}" for i in range(60)]

@@ -6,6 +6,7 @@ from hashlib import sha256
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from hardthresh import SparseLinearRegression, SparsePoissonRegressionCV
 from hardthresh.core.numbers import mean_and_error, number, signed
@@ -42,6 +43,17 @@ def test_each_position_is_a_model_of_the_path(counts):
         np.testing.assert_allclose(path.predicted[place], rate)
         assert [prediction for *_, prediction in one.rows] == [number(float(value)) for value in rate]
     assert max(bar.length for one in found for bar in one.features) == 100
+
+
+def test_rows_without_weight_are_not_counted(counts, tmp_path):
+    X, model = counts
+    y = np.random.default_rng(3).poisson(np.exp(0.5 * X[:, 1]))
+    weight = np.where(np.arange(60) < 5, 0.0, 1.0)
+    weighted = clone(model).fit(X, y, sample_weight=weight)
+    path = weighted.summary().path
+    np.testing.assert_array_equal(path.y, y[5:][path.number])
+    text = write_report(weighted, tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Rows are counted from 0, without those of weight 0." in text
 
 
 def test_features_that_come_and_go_are_named():

@@ -57,7 +57,9 @@ def fit(
             "--set", help="Setting of the loss's model, NAME=VALUE; also as --NAME VALUE, such as --quantile 0.9."
         ),
     ] = None,
-    row_id: Annotated[str | None, typer.Option("--id", help="Column of row identifiers, not a feature.")] = None,
+    row_id: Annotated[
+        str | None, typer.Option("--id", help="Column of row identifiers: no feature, and in no file that fit writes.")
+    ] = None,
     cv: Annotated[
         int | None, typer.Option(min=2, help="Number of folds: by default 5, or none if --k is one number.")
     ] = None,
