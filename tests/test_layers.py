@@ -96,6 +96,8 @@ HELPERS = {
     "solvers/working_set/fold_path.py": "the fits of a fold, and checks of what is asked for",
     "solvers/working_set/folds.py": "the paths of all folds of a cross-validation at once",
     "solvers/working_set/generalized_folds.py": "the same for losses that are not squared",
+    "solvers/working_set/training_fold.py": "the null model, quadratic approximations and refits of a fold",
+    "solvers/working_set/fold_refits.py": "the fits of a fold on given supports",
     "solvers/working_set/by_refits.py": "the steps of the working set by refits",
     "solvers/working_set/effort.py": "how hard the working set searches",
     "solvers/working_set/iteration.py": "one iteration of the working set, step by step",

@@ -1,6 +1,7 @@
 """Folds of losses that are not squared: each fit against its conditions of optimality, and each fold on its own."""
 
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -9,14 +10,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import KFold
 
 from boxes import bounds_of, draw_bounds
+from hardthresh.constraints import Sparsity
 from hardthresh.core.compiled import kernel
 from hardthresh.core.constraint import CoordinateBudget
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.losses import Gamma, Logistic, Loss, Poisson
+from hardthresh.losses import Gamma, Logistic, Loss, NegativeBinomial, Poisson
 from hardthresh.objectives import LinearModel
 from hardthresh.selection import generalized_fold_paths, least_squares_fold_paths
+from hardthresh.solvers import minimize
 from hardthresh.solvers.working_set import refits
 from hardthresh.solvers.working_set.support_grid import different_refits
+from hardthresh.solvers.working_set.training_fold import TrainingFold
 from levels import in_turn
 from numpy_code import use_numpy
 
@@ -196,20 +200,110 @@ def test_held_out_rows_do_not_change_the_models(kind, ruin):
         assert_same(case, ruined.paths()[fold], before[fold])
 
 
+def value(case, path, place):
+    """f at a fit, by its definition."""
+    weights = np.ones(case.y.size) if case.weights is None else case.weights
+    weights = weights / weights.sum()
+    X, coef = case.X[:, path.columns], path.coefs[place]
+    variance = weights @ (X - weights @ X) ** 2
+    losses = case.loss.value(case.y, case.predictions(path)[place])
+    return weights @ losses + 0.5 * RIDGES[place[1]] * variance @ (coef * coef)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
-def test_the_supports_are_those_of_one_step_of_fisher_scoring(loss):
-    """Without an offset all rows have the same curvature at the null model: then it is least squares of y."""
+def test_the_supports_are_those_of_one_step_of_scoring_or_of_two(loss):
+    """The first is from the null model, where without an offset all rows have the same curvature: least squares of y.
+
+    The second, for losses whose curvature has no bound, is from the fit of the largest budget with the smallest of
+    three ridges; of both fits the one with the lower f counts.
+    """
     case = make(loss, d=90, weighted=True)
+    settings = {"intercept": True, "standardize": True}
+    selection = CoordinateBudget(91, 7, (90,))
+    second_counts = 0
     for path, rows in zip(case.paths(), TRAINING, strict=True):
-        mean = np.average(case.y[rows], weights=case.weights[rows])
+        part = case.rows(rows)
+        mean = np.average(part.y, weights=part.weights)
         curvature = {"logistic": mean * (1 - mean), "poisson": mean, "gamma": 1.0}[loss]
-        squared = LinearModel(case.X, case.y, sample_weight=case.weights)
-        selection = CoordinateBudget(91, 7, (90,))
-        ridges = np.array(RIDGES) / curvature
-        settings = {"intercept": True, "standardize": True}
-        (expected,) = least_squares_fold_paths(squared, selection, [rows], BUDGETS, ridges, **settings)
-        assert_array_equal(path.columns, expected.columns)
-        assert_array_equal(path.coefs != 0, expected.coefs != 0)
+        squared = LinearModel(part.X, part.y, sample_weight=part.weights)
+        ridges, every = np.array(RIDGES) / curvature, [np.arange(rows.size)]
+        (first,) = least_squares_fold_paths(squared, selection, every, BUDGETS, ridges, **settings)
+        if loss == "logistic":
+            assert_array_equal(path.coefs != 0, first.coefs != 0)
+            continue
+        start = np.zeros(91)
+        chosen = np.append(first.columns[first.coefs[-1, 1] != 0], 90)
+        model = LinearModel(part.X[:, chosen], part.y, part.loss, sample_weight=part.weights)
+        weights = part.weights / part.weights.sum()
+        deviation = np.sqrt(weights @ (part.X[:, chosen] - weights @ part.X[:, chosen]) ** 2)
+        start[chosen] = minimize(
+            model.with_ridge(RIDGES[1] * deviation**2), Sparsity(0, free=tuple(range(chosen.size))), tol=1e-12
+        ).w
+        u = part.X @ start
+        own = part.loss.curvature(part.y, u)
+        target = u - part.loss.gradient(part.y, u) / own
+        squared = LinearModel(part.X, target, sample_weight=part.weights * own)
+        ridges = np.array(RIDGES) / (weights @ own)
+        (second,) = least_squares_fold_paths(squared, selection, every, BUDGETS, ridges, **settings)
+        for place in np.ndindex(len(BUDGETS), len(RIDGES)):
+            columns = path.columns[path.coefs[place] != 0].tolist()
+            supports = [each.columns[each.coefs[place] != 0].tolist() for each in (first, second)]
+            assert columns in supports
+            second_counts += columns != supports[0]
+    assert (second_counts > 0) == (loss != "logistic")
+
+
+@pytest.mark.parametrize("loss", ["poisson", "gamma", "negative binomial"])
+def test_folds_choose_the_best_of_all_supports_where_effects_are_large(loss):
+    """One step of scoring from the null model takes others in at least one of these folds."""
+    losses = {"poisson": Poisson(), "gamma": Gamma(), "negative binomial": NegativeBinomial(0.5)}
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((100, 8))
+        u = X[:, :3] @ [1.06, -0.85, 0.64]
+        y = losses[loss].example_target(1.0 + u, rng)
+        case = Case(np.column_stack([X, np.ones(100)]), y, losses[loss])
+        training = [train for train, _ in KFold(3, shuffle=True, random_state=0).split(X)]
+        for path, rows in zip(case.paths(training, (3,), (1e-6,)), training, strict=True):
+            part = case.rows(rows)
+            least = min(
+                minimize(
+                    LinearModel(part.X[:, [*some, 8]], part.y, part.loss), Sparsity(0, free=(0, 1, 2, 3)), tol=1e-9
+                ).value
+                for some in combinations(range(8), 3)
+            )
+            assert np.mean(part.loss.value(part.y, part.predictions(path)[0, 0])) <= least + 1e-5 * abs(least)
+
+
+@pytest.mark.parametrize("entries", [40, 1 << 20])
+def test_f_at_the_fits_of_a_fold_is_that_of_its_definition(entries, monkeypatch):
+    monkeypatch.setattr("hardthresh.solvers.working_set.training_fold.ENTRIES", entries)
+    case = make("gamma", weighted=True)
+    objective = LinearModel(case.X, case.y, case.loss, sample_weight=case.weights)
+    selection = CoordinateBudget(31, 7, (30,))
+    for path, rows in zip(case.paths(), TRAINING, strict=True):
+        fold = TrainingFold.of(objective, selection, rows, intercept=True, standardize=True)
+        values = fold.values(fold.refitted(fold.null_model(), path, np.array(RIDGES)))
+        assert values.shape == (len(BUDGETS), len(RIDGES))
+        for place in np.ndindex(values.shape):
+            assert_allclose(values[place], value(case.rows(rows), path, place), rtol=1e-9)
+
+
+def test_the_second_step_of_scoring_never_raises_f(monkeypatch):
+    """Whatever features it chooses: here those of other targets."""
+    case = make("poisson", weighted=True)
+    monkeypatch.setattr(TrainingFold, "near_largest", lambda *_: None)
+    one = case.paths()
+    monkeypatch.undo()
+    near = TrainingFold.near_largest
+    monkeypatch.setattr(
+        TrainingFold, "near_largest", lambda fold, *fits: replace(near(fold, *fits), target=fold.y[::-1])
+    )
+    for first, path, rows in zip(one, case.paths(), TRAINING, strict=True):
+        part = case.rows(rows)
+        for place in np.ndindex(len(BUDGETS), len(RIDGES)):
+            assert value(part, path, place) <= value(part, first, place) + 1e-9
+        assert_minimal(part, path)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -299,7 +393,7 @@ def test_each_different_fit_is_made_once():
 def test_few_columns_at_a_time_give_the_same_fits(columns, kind, monkeypatch):
     case = make(**KINDS[kind])
     whole = case.paths()
-    monkeypatch.setattr("hardthresh.solvers.working_set.generalized_folds.ENTRIES", 40 * columns)
+    monkeypatch.setattr("hardthresh.solvers.working_set.training_fold.ENTRIES", 40 * columns)
     for one, other in zip(case.paths(), whole, strict=True):
         assert_same(case, one, other, rtol=1e-4)
 
@@ -308,7 +402,7 @@ def test_few_columns_at_a_time_give_the_same_fits(columns, kind, monkeypatch):
 def test_folds_that_share_the_search_find_what_each_finds_alone(loss, monkeypatch):
     case = make(loss, d=300, weighted=True)
     together = case.paths()
-    monkeypatch.setattr("hardthresh.solvers.working_set.generalized_folds._Fold.is_affine", lambda *_: False)
+    monkeypatch.setattr("hardthresh.solvers.working_set.training_fold.TrainingFold.is_affine", lambda *_: False)
     for one, other in zip(case.paths(), together, strict=True):
         assert_same(case, one, other)
 

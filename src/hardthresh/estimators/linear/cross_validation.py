@@ -127,7 +127,8 @@ class SparseLinearModelCV(GridSearch):
         -----
         With the default solver all folds of least squares share their readings of the data, and all ridges of a fold
         its Gram matrix (`hardthresh.selection.least_squares_fold_paths`); other losses are refitted on the features
-        that such a search chooses (`hardthresh.selection.generalized_fold_paths`). Where folds do not share it, as for
+        that such a search chooses, those with a log link also on what it chooses near the largest of these fits
+        (`hardthresh.selection.generalized_fold_paths`). Where folds do not share it, as for
         several outputs or classes, groups, censored times and ordered classes, the quadratic models of each fold at
         the models of 0, 4, 10, ... features choose those of larger numbers, with one of the ridges, and all ridges are
         refitted on them.
