@@ -109,11 +109,10 @@ def _secant(objective: Objective, at: Evaluation, column: int, slope: float, sca
 
 def gradient_ahead(objective: Objective, at: Evaluation, column: int, step: float) -> np.ndarray | None:
     """Return the gradient a step along one coordinate away, as a flat vector; None where it is not finite."""
-    like, xp = at.point, namespace(at.point)
-    ahead = flat(like)
+    ahead = flat(at.point)
     ahead[column] += step
     try:
-        there = objective.evaluate(xp.astype(xp.reshape(move(ahead, like), tuple(like.shape)), like.dtype))
+        there = objective.evaluate(unflat(ahead, at.point))
     except NotFiniteError:
         return None
     gradient = flat(there.gradient)
@@ -124,3 +123,9 @@ def flat(x: Array) -> np.ndarray:
     """Return an array as a new vector of NumPy in double precision."""
     vector: np.ndarray = to_numpy(x).astype(np.float64).ravel()
     return vector
+
+
+def unflat(vector: np.ndarray, like: Array) -> Array:
+    """Return a flat vector as an array of the shape and kind of another."""
+    xp = namespace(like)
+    return xp.astype(xp.reshape(move(vector, like), tuple(like.shape)), like.dtype)

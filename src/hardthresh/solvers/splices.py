@@ -14,7 +14,7 @@ from hardthresh.core.objective import Evaluation, Objective, value_rounding
 from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
 
-from .natural_scale import Curvatures, flat
+from .natural_scale import Curvatures, flat, gradient_ahead, unflat
 from .quasi_newton import End, descend_by_gradients
 from .unit_model import UnitModel
 from .units import Units
@@ -29,6 +29,8 @@ _ROUGHLY = 1e-2
 """Share of the rise of f without a unit up to which the others are refitted before another takes its place."""
 _FEW_EXCHANGES = 64
 """So many single exchanges, or fewer, are all tried. Arbitrary."""
+_PROBED = 1024
+"""Number of coordinates along which it is looked whether f is concave. Arbitrary."""
 _FOLLOWING = 10.0
 """A unit is taken to lead to at most so many times the decrease of the one with the larger gradient before it."""
 _RIGHT = 0.25
@@ -127,6 +129,7 @@ class Splices:
         """Yield lower points, with their supports."""
         yield from self._by_gradients()
         yield from self._by_model()
+        yield from self._by_curvature()
 
     def _by_gradients(self) -> Iterator[tuple[Fit, Support]]:
         """Yield lower points where units with large gradients take the place of those that f needs least."""
@@ -152,6 +155,28 @@ class Splices:
         if self._few or not (model.definite and model.tells(values, _RIGHT)):
             for g in self._leaving():
                 yield from self._replacing(g)
+
+    def _by_curvature(self) -> Iterator[tuple[Fit, Support]]:
+        """Yield lower points where f is concave along a coordinate, if no gradient leads away, as from a maximum.
+
+        One unit enters. Cost: a gradient for each coordinate whose own is zero, at most 1024.
+        """
+        if self._others.size or not self._room:
+            return
+        point, slope, owner = flat(self._at.point), flat(self._at.gradient), self._units.owner
+        columns = np.flatnonzero((slope == 0.0) & (owner >= 0) & ~np.isin(owner, self._chosen))[:_PROBED]
+        eps = float(namespace(self._at.point).finfo(self._at.point.dtype).eps)
+        steps = np.where(self._units.signs[columns] < 0, -1.0, 1.0) * eps ** (1 / 3)
+        curvature = np.zeros(columns.size)
+        for i, (column, step) in enumerate(zip(columns, steps, strict=True)):
+            after = gradient_ahead(self._objective, self._at, int(column), float(step))
+            curvature[i] = 0.0 if after is None else after[column] / step
+        for i in np.argsort(curvature, kind="stable")[:_ENTERING]:
+            if curvature[i] < 0.0:
+                there = point.copy()
+                there[columns[i]] = np.sign(steps[i]) * np.sqrt(self._refits.scale / -curvature[i])
+                start = unflat(there, self._at.point)
+                yield from self.lower_of(np.append(self._chosen, owner[columns[i]]), start)
 
     def _proposed(self, model: UnitModel) -> list[_Trial]:
         """Return the sets that the model proposes, where f is lowest at its minimisers."""

@@ -66,11 +66,13 @@ class Splicing(Solver):
     3. Where that model misleads, each unit is left out in turn, and those with the largest gradients without it are
        tried in its place: where the Hessian on the chosen units is not positive definite, or does not tell how much f
        rises without each of them. At most 64 single exchanges are all tried in any case.
+    4. Where no gradient leads away although fewer than k are chosen, as at a saddle, a unit enters along which f is
+       concave.
 
     Refits are made by a quasi-Newton method, which passes kinks, in units in which the second derivative along each
-    coordinate is about 1; hopeless ones are given up early. Where the curvature at the start is negative in some
-    direction of the chosen units, f is not convex, and the run depends on its path: then steps of
-    `HardThresholdingPursuit` go first, and splices only where these have ended.
+    coordinate is about 1; hopeless ones are given up early. Where the curvature at a start of one's own, `w0`, is
+    negative in some direction of the units that it uses, f is not convex, and the run depends on its path: then steps
+    of `HardThresholdingPursuit` go first, and splices only where these have ended.
 
     Parameters
     ----------
