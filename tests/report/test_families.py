@@ -28,6 +28,7 @@ FAMILIES = {
     "ordered": (ht.SparseOrdinalRegressionCV, LEVEL, {}),
     "times": (ht.SparseCoxRegressionCV, TIME, {}),
     "quantiles": (ht.SparseQuantileRegressionCV, OUTPUT[:, 0], {"quantile": 0.9}),
+    "decisions": (ht.SparseLinearSVCCV, np.where(LEVEL > 0, "well", "ill"), {}),
 }
 
 
@@ -106,15 +107,50 @@ def test_the_calibration_of_each_output(family, label, ax):
     assert ax.get_xlabel() == label
 
 
+def test_decision_values_are_compared_with_the_mean_of_targets_of_1_and_minus_1(ax):
+    model = fitted("decisions")
+    plot_calibration(model, ax)
+    assert ax.get_xlabel() == "predicted decision value, cut at -1 and 1"
+    assert ax.get_ylabel() == "mean of -1 for ill, 1 for well,\nof held-out rows"
+    assert -1 <= np.nanmin(model.calibration_[:, :2]) < 0
+
+
+@pytest.mark.parametrize("family", ["decisions", "ordered"])
+def test_the_accuracy_without_features_is_the_share_of_the_largest_class(family):
+    _, y, _ = FAMILIES[family]
+    scores = {score.key: score for score in cross_validation(fitted(family)).held_out}
+    largest = np.unique(y, return_counts=True)[1].max() / len(y)
+    assert scores["accuracy"].without == pytest.approx(largest)
+
+
 def test_quantiles_and_hazards_have_no_calibration(ax):
     for family in ("quantiles", "times"):
         with pytest.raises(
-            InvalidInputError, match=r"no calibration: .* not quantiles, hazards .* plot_coverage draws"
+            InvalidInputError, match=r"no calibration: .* not quantiles or hazards.* plot_coverage draws"
         ):
             plot_calibration(fitted(family), ax)
 
 
 # rows
+
+
+def test_no_chart_of_a_linear_svc_is_about_probabilities():
+    model = fitted("decisions")
+    captions = [chart.caption for chart in charts_of_rows(model, model._held_out_rows, read(model))]
+    assert not any("probab" in caption for caption in captions)
+    threshold = "Each point is a threshold of the decision value, which is positive for well."
+    assert [threshold in caption for caption in captions] == [True, True, False]
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_the_confusion_matrix_says_that_its_rows_are_weighted(class_weight):
+    _, y, _ = FAMILIES["decisions"]
+    model = ht.SparseLogisticRegression(n_nonzero_coefs=2, class_weight=class_weight).fit(X, y)
+    (confusion,) = [one for one in charts_of_rows(model, model.summary().rows, read(model)) if one.name == "confusion"]
+    counted = "Weighted rows" if class_weight else "Rows"
+    assert confusion.caption == f"{counted} of each class, by the class that the model predicts."
+    (tip, *_) = [patch.get_gid() for patch in drawn(confusion).patches]
+    assert ("weighted rows" in tip) == (class_weight is not None)
 
 
 def drawn(chart):

@@ -460,7 +460,7 @@ def test_each_class_of_several_has_a_column(report):
     assert "Per standard deviation a b c" in page.text
     feature = model.summary().facts.features[0]
     assert " ".join(map(signed, feature.outputs)) in page.text
-    assert "Rows of each class, by the class that the model takes for the most probable one." in page.text
+    assert "Rows of each class, by the class that the model predicts." in page.text
 
 
 def test_censored_times_have_curves_of_survival(report):

@@ -66,16 +66,14 @@ class Calibration:
 
     Attributes
     ----------
-    subject : str
-        What is predicted, in words.
-    share : bool
-        Whether it is a probability, so that the mean target is a share.
+    predicted, observed : str
+        The mean prediction and the mean target, in words.
     bins : ndarray of shape (n_bins, 3)
         The mean prediction, the mean target and the weight of each bin; has no empty bins.
     """
 
-    subject: str
-    share: bool
+    predicted: str
+    observed: str
     bins: Vector
 
 
@@ -272,17 +270,34 @@ def cross_validation(estimator: Any) -> CrossValidation | None:
 
 
 def _calibrations(estimator: Any, bins: Vector) -> tuple[Calibration, ...]:
-    """Return the bins of each output or class, without empty ones."""
+    """Return the bins of each output or class, without empty ones.
+
+    The targets of decision values are -1 and 1, and their mean is what a decision value between these estimates.
+    """
     each = bins[None] if bins.ndim == 2 else bins
     names = [str(label) for label in getattr(estimator, "classes_", ())]
+    observed = "observed share"
     if not names:
-        subjects = ["target"] if len(each) == 1 else list(output_names(estimator))
+        predicted = ["target"] if len(each) == 1 else list(output_names(estimator))
+        observed = "observed mean"
+    elif _decides(estimator):
+        predicted = ["decision value, cut at -1 and 1"]
+        observed = f"mean of -1 for {names[0]}, 1 for {names[1]},"
     elif hasattr(estimator, "thresholds_"):
-        subjects = [f"probability of a class above {name}" for name in names[:-1]]
+        predicted = [f"probability of a class above {name}" for name in names[:-1]]
     else:
-        subjects = [f"probability of {name}" for name in (names[1:] if len(each) == 1 else names)]
+        predicted = [f"probability of {name}" for name in (names[1:] if len(each) == 1 else names)]
     filled = [part[part[:, 2] > 0] for part in each]
-    return tuple(Calibration(one, bool(names), part) for one, part in zip(subjects, filled, strict=True) if len(part))
+    return tuple(
+        Calibration(f"predicted {one}", observed, part)
+        for one, part in zip(predicted, filled, strict=True)
+        if len(part)
+    )
+
+
+def _decides(estimator: Any) -> bool:
+    """Return whether it predicts classes by decision values, without probabilities."""
+    return hasattr(estimator, "classes_") and not estimator._loss.multiplies
 
 
 def position_of(k: NDArray[np.int64], size: int, best: int) -> int:
@@ -311,6 +326,8 @@ def _held_out(estimator: Any, bins: Vector) -> tuple[Score, ...]:
     """Return scores on held-out rows beside those of the best constant; `bins` are those of the calibration."""
     scores: Mapping[str, float] = getattr(estimator, "held_out_scores_", {})
     shares = [np.nan] if not bins.size else [_mean_target(part) for part in (bins if bins.ndim == 3 else bins[None])]
+    if _decides(estimator):  # of targets -1 and 1
+        shares = [0.5 * (1.0 + shares[0])]
     if len(shares) == 1:
         shares.append(1.0 - shares[0])
     elif hasattr(estimator, "thresholds_"):  # they are those of the classes above each threshold

@@ -199,7 +199,8 @@ _SHARED = {
     calibration_ : array, shape (n_bins, 3)
         The mean prediction, the mean target and the weight of ten bins of held-out rows, by their prediction. NaN, NaN
         and 0 for empty bins, such as with fewer than ten rows or with equal predictions. Hazards and quantiles, which
-        are no means, have none, and no slope of calibration.
+        are no means, have none, and no slope of calibration. The decision values of a linear SVC are cut at -1 and 1,
+        and compared with targets of -1 and 1.
     coefs_path_ : array, shape (n_candidates, n_features)
         The coefficients of every candidate with the ridge `alpha_` on all data, found as in the folds.
     intercepts_path_ : array, shape (n_candidates,)

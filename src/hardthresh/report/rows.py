@@ -179,12 +179,13 @@ def _classes(loss: Any, rows: Rows, facts: Facts) -> list[RowChart]:
     y, names = (rows.y > 0).astype(np.int64), np.array(facts.classes)
     found = (rows.predicted > (0.5 if loss.multiplies else 0.0)).astype(np.int64)
     last, first = facts.classes[-1], facts.classes[0]
+    value = f"the probability of {last}" if loss.multiplies else f"the decision value, which is positive for {last}"
     confusion = RowChart(
         "confusion",
         lambda ax: plot_confusion(names[y], names[found], ax, classes=names, sample_weight=rows.weight),
         300,
         f"Table of the numbers of rows of {first} and {last} that are predicted to be of each of them.",
-        "Rows of each class, by the class that the model takes for the more probable one.",
+        _caption_of_confusion(rows),
     )
     if len(np.unique(y)) != 2:
         return [confusion]
@@ -194,17 +195,22 @@ def _classes(loss: Any, rows: Rows, facts: Facts) -> list[RowChart]:
             lambda ax: plot_roc(y, rows.predicted, ax, sample_weight=rows.weight),
             330,
             f"ROC curve: the share of {last} that is found against the share of {first} that is taken for it.",
-            f"Each point is a threshold of the probability of {last}. On the dashed line: no better than chance.",
+            f"Each point is a threshold of {value}. On the dashed line: no better than chance.",
         ),
         RowChart(
             "precision",
             lambda ax: plot_precision_recall(y, rows.predicted, ax, sample_weight=rows.weight),
             330,
             f"Precision-recall curve: the share of {last} among rows above a threshold against the share of it found.",
-            f"Each point is a threshold of the probability of {last}. Dashed: the share of {last} among all rows.",
+            f"Each point is a threshold of {value}. Dashed: the share of {last} among all rows.",
         ),
         confusion,
     ]
+
+
+def _caption_of_confusion(rows: Rows) -> str:
+    counted = "Rows" if np.allclose(rows.weight, 1.0) else "Weighted rows"
+    return f"{counted} of each class, by the class that the model predicts."
 
 
 def _times(estimator: Any, rows: Rows) -> list[RowChart]:
@@ -264,7 +270,7 @@ def _several_classes(loss: Any, rows: Rows, facts: Facts) -> list[RowChart]:
             lambda ax: plot_confusion(names[y], names[found], ax, classes=names, sample_weight=rows.weight),
             max(300, 80 + 60 * len(names)),
             f"Table of the numbers of rows of each of {len(names)} classes that are predicted to be of each of them.",
-            "Rows of each class, by the class that the model takes for the most probable one.",
+            _caption_of_confusion(rows),
         )
     ]
 

@@ -139,11 +139,11 @@ def plot_confusion(
     weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     counts = np.zeros((len(names), len(names)))
     np.add.at(counts, (rows, columns), weight)
-    totals = counts.sum(axis=1)
+    totals, unit = counts.sum(axis=1), "rows" if np.allclose(weight, 1.0) else "weighted rows"
     ax = styled_axes(ax, height=1.6 + 0.7 * len(names))
     for (i, j), count in np.ndenumerate(counts):
         share = count / totals[i] if totals[i] else 0.0
-        tip = f"{names[i]}: {number(count)} rows ({percent(share)}) predicted to be {names[j]}"
+        tip = f"{names[i]}: {number(count)} {unit} ({percent(share)}) predicted to be {names[j]}"
         shade(ax, j, i, share, f"{number(count)}\n{percent(share)}", tip)
     ax.set_xlabel("predicted")
     ax.set_ylabel("observed")

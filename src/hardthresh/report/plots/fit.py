@@ -83,16 +83,15 @@ def plot_calibration(estimator: Any, ax: Axes | None = None, *, output: int = 0)
     if not cv.calibrations:
         raise InvalidInputError(
             f"{kind} has no calibration: that is for predictions of held-out rows which are means "
-            "or probabilities, not quantiles, hazards or decisions; plot_coverage draws how many targets are below "
+            "or probabilities, not quantiles or hazards; plot_coverage draws how many targets are below "
             "predicted quantiles"
         )
     own = cv.calibrations[checked_integer("output", output, 0, len(cv.calibrations) - 1, "the last output")]
     predicted, observed, weight = own.bins.T
     ax = styled_axes(ax, height=4.2)
     _beside_diagonal(ax, predicted, observed, weight, "calibrated")
-    subject = f"predicted {shortened(own.subject, 60)}"
-    ax.set_xlabel(wrapped(subject, 32 if is_narrow(ax) else 80), parse_math=False)
-    ax.set_ylabel(f"observed {'share' if own.share else 'mean'}\nof held-out rows")
+    ax.set_xlabel(wrapped(shortened(own.predicted, 70), 32 if is_narrow(ax) else 80), parse_math=False)
+    ax.set_ylabel(f"{shortened(own.observed, 40)}\nof held-out rows", parse_math=False)
     line = {score.key: score.value for score in cv.held_out}
     if np.isfinite(slope := line.get("calibration_slope", np.nan)):
         ax.set_title(f"slope {number(slope)} (calibrated: 1)", **TITLE)
