@@ -598,7 +598,7 @@ def test_the_budget_ends_where_the_image_does(unit, most):
     net, images, labels = smooth()
     for k in (-1, most + 1):
         with pytest.raises(
-            InvalidInputError, match=f"k must be between 0 and the number of {unit}s of an image {most}, got"
+            InvalidInputError, match=rf"k must be between 0 and the number of {unit}s of an image \({most}\), got"
         ):
             ht.attacks.universal_perturbation(net, images, labels, k=k, unit=unit)
     full = ht.attacks.universal_perturbation(net, images, labels, k=most, unit=unit, max_iter=5)

@@ -371,8 +371,8 @@ def test_features_of_no_use_need_no_cross_validation_to_be_left_out(fitted):
     [
         (["--target", "y"], "has 1 column without numbers: ill ("),
         (["--target", "tumor"], "has no column 'tumor' for the target; there are: a, b"),
-        ([*REGRESSION, "--k", "50"], "--k must be between 0 and the number of features to choose from 5, got 50"),
-        ([*REGRESSION, "--k", "5", "--always-include", "a"], "the number of features to choose from 4, got 5"),
+        ([*REGRESSION, "--k", "50"], "--k must be between 0 and the number of features to choose from (5), got 50"),
+        ([*REGRESSION, "--k", "5", "--always-include", "a"], "the number of features to choose from (4), got 5"),
         (
             [*REGRESSION, "--k", "few"],
             "--k must be auto, a number such as 10, a range 1-20 or a list 2,5,10; got 'few'",
@@ -390,7 +390,7 @@ def test_features_of_no_use_need_no_cross_validation_to_be_left_out(fitted):
             [*CLASSES, "--loss", "poisson", "--positive-class", "yes"],
             "--positive-class is for classes; the poisson loss",
         ),
-        ([*REGRESSION, "--k", "6-9"], "the number of features to choose from 5, got 6"),
+        ([*REGRESSION, "--k", "6-9"], "the number of features to choose from (5), got 6"),
         ([*REGRESSION, "--scoring", "accuracy"], "scoring='accuracy' does not fit this SparseLinearRegressionCV: "),
         ([*CLASSES, "--scoring", "neg_mean_gamma_deviance"], "does not fit this SparseLogisticRegressionCV: "),
         ([*REGRESSION, "--scoring", "accuarcy", "--k", "2"], "no scorer 'accuarcy'; did you mean 'accuracy'"),

@@ -153,8 +153,8 @@ def test_weights_must_be_weights(case, weight, found):
 
 
 BUDGETS = {
-    -1: "between 0 and the number of features 12, got -1",
-    13: "between 0 and the number of features 12, got 13",
+    -1: r"between 0 and the number of features \(12\), got -1",
+    13: r"between 0 and the number of features \(12\), got 13",
     2.5: "n_nonzero_coefs must be .*, got 2.5",
     2.0: "n_nonzero_coefs must be .*, got 2.0",
     True: "n_nonzero_coefs must be .*, got True",

@@ -382,8 +382,8 @@ def test_the_graph_is_better_than_the_lasso_of_as_many_edges(p, n):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_edges": -1}, "n_edges must be between 0 and the number of pairs of columns 66, got -1"),
-        ({"n_edges": 67}, "n_edges must be between 0 and the number of pairs of columns 66, got 67"),
+        ({"n_edges": -1}, r"n_edges must be between 0 and the number of pairs of columns \(66\), got -1"),
+        ({"n_edges": 67}, r"n_edges must be between 0 and the number of pairs of columns \(66\), got 67"),
         ({"n_edges": 2.5}, "n_edges must be an integer, got 2.5"),
         ({"n_edges": True}, "n_edges must be an integer, got True"),
         ({"n_edges": "cv"}, "n_edges must be an integer or None, got 'cv'; SparseGaussianGraphicalModelCV chooses it"),
@@ -408,7 +408,7 @@ def test_wrong_settings_are_refused(settings, message):
     [
         ({"n_edges": "many"}, "n_edges must be a number or numbers of edges to compare, got 'many'"),
         ({"n_edges": []}, "n_edges is empty"),
-        ({"n_edges": [3, 99]}, "columns 66, got 99"),
+        ({"n_edges": [3, 99]}, r"columns \(66\), got 99"),
         ({"cv": [(np.arange(15), np.arange(15, 30)), ([3], [4])]}, "fold 1 of cv has one row to train"),
         ({"cv": []}, "no folds"),
         ({"rule": "worst"}, "rule must be"),
@@ -503,7 +503,7 @@ def test_one_column():
     for one in (SparseGaussianGraphicalModelCV(), SparseGaussianGraphicalModel(0), SparseGaussianGraphicalModel()):
         model = one.set_params(alpha=0.0).fit(X)
         assert_allclose(model.covariance_, [[X.var()]])
-    with pytest.raises(InvalidInputError, match="number of pairs of columns 0, got 1"):
+    with pytest.raises(InvalidInputError, match=r"number of pairs of columns \(0\), got 1"):
         SparseGaussianGraphicalModel(1).fit(X)
 
 

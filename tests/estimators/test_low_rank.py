@@ -750,8 +750,8 @@ def test_bad_data_are_refused(cls, kind):
 
 
 BAD_SETTINGS = [
-    ("rank", -1, r"rank must be between 0 and min\(n_features, n_outputs\) = 5, got -1"),
-    ("rank", 6, r"rank must be between 0 and min\(n_features, n_outputs\) = 5, got 6"),
+    ("rank", -1, r"rank must be between 0 and min\(n_features, n_outputs\) \(5\), got -1"),
+    ("rank", 6, r"rank must be between 0 and min\(n_features, n_outputs\) \(5\), got 6"),
     ("rank", 2.5, "rank must be .*, got 2.5"),
     ("rank", True, "rank must be .*, got True"),
     ("rank", "full", "rank must be .*, got 'full'"),

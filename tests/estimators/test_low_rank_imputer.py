@@ -524,7 +524,7 @@ def test_invalid_tables_are_refused():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"rank": 5}, r"between 0 and min\(n_samples, n_features\) - 1 = 4, got 5"),
+        ({"rank": 5}, r"between 0 and min\(n_samples, n_features\) - 1 \(4\), got 5"),
         ({"rank": -1}, "got -1"),
         ({"rank": "cv"}, "rank must be an integer or None, got 'cv'; LowRankImputerCV chooses it by cross-validation"),
         ({"rank": [1, 2]}, r"got \[1, 2\]; LowRankImputerCV chooses it"),
@@ -548,7 +548,7 @@ def test_settings_are_checked(settings, message):
     [
         ({"rank": "best"}, "rank must be a number or ranks to compare, got 'best'"),
         ({"rank": [1.5]}, "rank must be an integer, got 1.5"),
-        ({"rank": [2, 5]}, r"between 0 and min\(n_samples, n_features\) - 1 = 4, got 5"),
+        ({"rank": [2, 5]}, r"between 0 and min\(n_samples, n_features\) - 1 \(4\), got 5"),
         ({"rank": []}, "rank is empty"),
         ({"rule": "worst"}, "rule must be"),
         ({"cv": 1}, "cv must be >= 2, got 1"),

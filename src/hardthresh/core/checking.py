@@ -41,7 +41,7 @@ def checked_integer(
     if not is_integer(value):
         raise InvalidInputError(f"{name} must be an integer, got {format_value(value)}")
     if most is not None and not (least or 0) <= value <= most:
-        raise InvalidInputError(f"{name} must be between {least or 0} and {what} {most:,}, got {value}")
+        raise InvalidInputError(f"{name} must be between {least or 0} and {what} ({most:,}), got {value}")
     if least is not None and value < least:
         raise InvalidInputError(f"{name} must be >= {least}, got {value}")
     return int(value)

@@ -100,7 +100,7 @@ def restricted_constants(problem: Any, k: int, w: Any = None) -> RestrictedConst
     """
     hessian = _hessian(problem, w)
     d = hessian.shape[0]
-    size = checked_integer("k", k, 1, d, "the number of columns,")
+    size = checked_integer("k", k, 1, d, "the number of columns")
     subsets = comb(d, size)
     if subsets > _MOST_SUPPORTS:
         raise InvalidInputError(

@@ -177,9 +177,9 @@ class _Setting:
     def __post_init__(self) -> None:
         checked_constants(self.L, self.mu)
         checked_integer("d", self.d, 2)
-        checked_integer("n_observed", self.n_observed, 2, self.d, "d =")
-        checked_integer("k", self.k, 1, self.n_observed - 1, "n_observed - 1 =")
-        checked_integer("k_star", self.k_star, 1, self.k, "k =")
+        checked_integer("n_observed", self.n_observed, 2, self.d, "d")
+        checked_integer("k", self.k, 1, self.n_observed - 1, "n_observed - 1")
+        checked_integer("k_star", self.k_star, 1, self.k, "k")
         checked_number("step", self.step, above=0.0)
         checked_number("noise", self.sigma, least=0.0)
         checked_number("bound", self.R, above=0.0)

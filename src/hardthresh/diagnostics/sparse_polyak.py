@@ -150,7 +150,7 @@ def sparse_polyak_guarantee(
     L, mu = checked_constants(smoothness, strong_convexity)
     size = checked_number("gradient_norm", gradient_norm, least=0.0)
     k = checked_integer("k", k, 1)
-    k_star = checked_integer("k_star", k_star, 1, k, "k =")
+    k_star = checked_integer("k_star", k_star, 1, k, "k")
     lost = 3.0 * checked_number("tolerance", tolerance, least=0.0) * k
     c = _DECAYS[checked_word("theorem", theorem, _DECAYS)]
     start = None if distance is None else checked_number("distance", distance, least=0.0)
@@ -311,7 +311,7 @@ def statistical_constants(
     ('3 tolerance k = 0.5962 is not below the strong convexity 0.22: more examples are needed',)
     """
     checked_word("model", model, _MODELS)
-    n, d, k = checked_integer("n", n, 1), checked_integer("d", d, 2), checked_integer("k", k, 1, d, "d =")
+    n, d, k = checked_integer("n", n, 1), checked_integer("d", d, 2), checked_integer("k", k, 1, d, "d")
     try:
         mu, L = eigenvalues
     except (TypeError, ValueError) as error:

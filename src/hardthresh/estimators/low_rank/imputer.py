@@ -432,7 +432,7 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         return self._checked_rank(self.rank, cells.shape), self._ridge()
 
     def _checked_rank(self, rank: Any, shape: tuple[int, int]) -> int:
-        return self._checked_budget("rank", rank, min(shape) - 1, "min(n_samples, n_features) - 1 =")
+        return self._checked_budget("rank", rank, min(shape) - 1, "min(n_samples, n_features) - 1")
 
     def _fit_and_keep(self, cells: Cells, columns: Columns, rank: int, alpha: float, seed: int) -> None:
         """Set the fitted attributes, and warn of what is not determined or did not converge."""

@@ -276,7 +276,7 @@ class LowRankRegression(
         largest: int = min(table.X.shape[1], table.y.shape[1])
         if rank is None:
             return -(-largest // 10)  # rounded up: at least 1
-        return self._checked_budget("rank", rank, largest, "min(n_features, n_outputs) =")
+        return self._checked_budget("rank", rank, largest, "min(n_features, n_outputs)")
 
     def _problem(self, table: Table, rank: int) -> LowRankProblem:
         problem = build_low_rank_problem(
