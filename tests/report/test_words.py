@@ -27,6 +27,15 @@ def test_features_on_request_were_not_chosen(build_grid, regression):
     assert words.nothing_found(facts).endswith("The model has only the features on request.")
 
 
+@pytest.mark.parametrize("name", ["Poisson", "Tweedie", "gamma"])
+def test_deviances_are_spelt_like_their_distributions(build_grid, name):
+    key = f"mean_{name.lower()}_deviance"
+    assert words.fit_score(key, 0.5) == f"mean {name} deviance 0.5"
+    model = build_grid(4)
+    model.scorer_name_ = f"neg_{key}"
+    assert read(model).cross_validation.measure == f"mean {name} deviance"
+
+
 @pytest.mark.parametrize(
     ("parts", "said"),
     [

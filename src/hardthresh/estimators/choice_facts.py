@@ -171,6 +171,7 @@ MEASURES = {
     "r2": "R²",
     "d2_log_loss_score": "share of deviance (D²)",
     "neg_mean_poisson_deviance": "mean Poisson deviance",
+    "neg_mean_tweedie_deviance": "mean Tweedie deviance",
 }
 """Scorers of scikit-learn in words, where these are not their names."""
 
@@ -179,6 +180,7 @@ HELD_OUT = {
     "d2": "share of deviance (D²)",
     "roc_auc": "area under the ROC curve",
     "mean_poisson_deviance": "mean Poisson deviance",
+    "mean_tweedie_deviance": "mean Tweedie deviance",
 }
 """Scores on held-out rows in words, where these are not their names."""
 
