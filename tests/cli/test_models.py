@@ -68,6 +68,8 @@ def test_categories_are_text_in_the_file(done, shop):
         X, shop["count"].to_numpy(), offset=offset
     )
     np.testing.assert_array_equal(model.coef_, alone.coef_)
+    assert model.categorical_features == ["colour"]  # so that the settings in a report give the model again
+    assert "categorical_features=[&#39;colour&#39;]" in Path("r.html").read_text(encoding="utf-8")
     assert load_notes("m.json")["data"]["exposure"] == "hours"
     shop.select("hours", "colour", "x1").write_csv("new.csv")  # the columns that the model uses
     lines = done("predict", "m.json", "new.csv", "--exposure", "hours").splitlines()
@@ -87,7 +89,7 @@ def test_an_unknown_or_missing_category_is_refused(refused, done, shop):
     done("fit", "shop.csv", "--target", "count", "--categorical", "colour", "--k", 3, "--out", "m.json", "-q")
     shop.head(2).with_columns(colour=pl.Series(["red", "pink"])).write_csv("new.csv")
     assert refused("predict", "m.json", "new.csv").startswith(
-        "column 'colour' has the level 'pink' in row 1 (counted from 0), which was"
+        "column 'colour' has the level 'pink' in row 2, which was not in the fit"
     )
     shop.with_columns(colour=pl.when(pl.col("x0") > 1).then(None).otherwise("colour")).write_csv("shop.csv")
     line = refused("fit", "shop.csv", "--target", "count", "--categorical", "colour")
@@ -171,8 +173,11 @@ def test_weights_of_classes_are_a_dict_of_json(done, refused, shop):
     weights = ("--class-weight", '{"0": 2, "1": 1, "2": 0.5}')
     done("fit", "s.csv", "--target", "level", "--drop", "colour,count,busy", *options[2:], "--classes", *weights)
     assert ht.load("m.json").class_weight == {0: 2, 1: 1, 2: 0.5}
-    line = refused("fit", "s.csv", "--target", "busy", *options, "--class-weight", "{yes: 2}")
-    assert "--class-weight takes a dict as JSON, such as" in line
+    for text in ("{yes: 2}", "yes=2", "3", "ballanced"):
+        line = refused("fit", "s.csv", "--target", "busy", *options, "--class-weight", text)
+        form = """--class-weight takes balanced, none, or a dict as JSON, such as '{"no": 2, "yes": 1}'; got """
+        assert line.startswith(f"{form}{text!r}")
+        assert ("Expecting property name" in line) == text.startswith("{")
     line = refused("fit", "s.csv", "--target", "busy", "--drop", "colour,level", "--class-weight", '{"maybe": 2}')
     assert "class_weight names the class 'maybe', which y does not have" in line
 
@@ -251,6 +256,16 @@ def test_times_and_events_are_a_target(done, clinic):
     assert f"On the rows of the fit: concordance {alone.score(X, y):.3g}" in text
     lines = done("predict", "m.json", "clinic.csv").splitlines()
     np.testing.assert_allclose(np.array(lines[1:], dtype=float), alone.predict(X), rtol=1e-10)
+
+
+def test_events_that_are_text_are_to_be_recoded(refused, clinic):
+    dead = pl.when(pl.col("dead") == 1).then(pl.lit("dead")).otherwise(pl.lit("alive"))
+    clinic.with_columns(dead=dead).write_csv("clinic.csv")
+    first = "dead" if clinic["dead"][0] else "alive"
+    assert refused("fit", "clinic.csv", "--time", "time", "--event", "dead", "--drop", "level") == (
+        "the event 'dead' of clinic.csv must be 1 where it happened and 0 where it was not observed, but row 1 holds "
+        f"the text '{first}'; recode it as 1 and 0"
+    )
 
 
 @pytest.mark.parametrize("validated", [[], ["--cv", "3"]])
@@ -418,8 +433,8 @@ def test_what_several_targets_do_not_go_with(refused, outputs, more):
 @pytest.mark.parametrize(
     ("first", "second", "message"),
     [
-        ("name", "loss", "several targets must be numbers, and those of 'name' are texts"),
-        ("loss", "name", "the target number 2 'name' of t.csv must hold numbers"),
+        ("name", "loss", "several targets must all be numbers, but in 'name' row 1 holds the text 'a'; fit classes"),
+        ("loss", "name", "several targets must all be numbers, but in 'name' row 1 holds the text 'a'; fit classes"),
     ],
 )
 def test_several_targets_are_numbers(refused, outputs, first, second, message):

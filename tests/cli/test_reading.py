@@ -323,8 +323,8 @@ def test_the_same_name_twice_is_told(broken):
 def test_holes_are_counted_and_located(refusal, broken):
     path = broken("a,b,y", "1,2,1", "2,NA,1", ",nan,2", "3,inf,2")
     assert refusal(path, target="y").endswith(
-        "has 3 missing values and 1 infinite value in 2 columns, the first in column 'b', row 2; impute (fit --impute) "
-        "or remove these first"
+        "has 3 missing values and 1 infinite value in 2 columns, the first in column 'b', row 2; impute the missing "
+        "ones (fit --impute), and correct or remove the infinite ones first"
     )
 
 

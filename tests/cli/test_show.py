@@ -52,4 +52,6 @@ def test_a_missing_model_says_so(refused):
 
 
 def test_another_file_says_so(refused, csv):
-    assert refused("show", csv).startswith(f"{csv}: damaged")
+    assert refused("show", csv) == (
+        f"{csv}: not written by hardthresh; the file of a model is what save, or fit --out, writes"
+    )

@@ -455,7 +455,7 @@ def test_another_json_file_says_so(path, text):
 
 def test_binary_rubbish_says_so(path):
     path.write_bytes(bytes(range(256)))
-    with pytest.raises(StorageError, match="damaged"):
+    with pytest.raises(StorageError, match="not written by hardthresh"):
         ht.load(path)
 
 

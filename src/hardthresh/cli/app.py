@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 import warnings
@@ -66,12 +67,18 @@ class Commands(TyperGroup):
 
 
 def _exit_with(message: str) -> NoReturn:
-    write_stderr(f"error: {' '.join(message.split())}")
+    write_stderr(f"error: {_in_one_line(message)}")
     sys.exit(2)
 
 
 def _print_warning(message: Warning | str, *where: object, **more: object) -> None:
-    write_stderr(f"warning: {' '.join(str(message).split())}")
+    write_stderr(f"warning: {_in_one_line(str(message))}")
+
+
+def _in_one_line(message: str) -> str:
+    """Return a message of the library in one line; rows of a file, unlike those of an array, are counted from 1."""
+    one = " ".join(message.split())
+    return re.sub(r"\brow (\d+) \(counted from 0\)", lambda found: f"row {int(found[1]) + 1}", one)
 
 
 def _version(wanted: bool) -> None:

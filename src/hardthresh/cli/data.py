@@ -221,9 +221,17 @@ def check(data: Data, *, may_be_narrow: bool = False, may_be_missing: bool = Fal
     first = numbered("column", columns[0]) if data.names is None else f"column {data.names[columns[0]]!r}"
     raise InvalidInputError(
         f"{data.source} has {' and '.join(kinds)} in {plural(len(np.unique(columns)), 'column')}, the first in "
-        f"{first}, row {rows[0] + 1}{' (counted from 1)' if data.names is None else ''}; "
-        "impute (fit --impute) or remove these first"
+        f"{first}, row {rows[0] + 1}{' (counted from 1)' if data.names is None else ''}; {_remedy(missing, infinite)}"
     )
+
+
+def _remedy(missing: int, infinite: int) -> str:
+    """Return what to do about missing and infinite values, of which only the missing ones are filled in."""
+    if not infinite:
+        return "impute (fit --impute) or remove these first"
+    if not missing:
+        return "--impute fills in missing values only, so correct or remove these first"
+    return "impute the missing ones (fit --impute), and correct or remove the infinite ones first"
 
 
 def check_role(values: np.ndarray, source: str, role: str, name: str) -> np.ndarray:
@@ -236,11 +244,43 @@ def check_role(values: np.ndarray, source: str, role: str, name: str) -> np.ndar
     """
     if role == "id":
         return values
-    if values.dtype.kind not in ("fiubU" if role in ("target", "strata") else "fiub"):
+    if values.dtype.kind == "U" and role not in ("target", "strata"):
+        raise InvalidInputError(_about_text(values, source, role, name))
+    if values.dtype.kind not in "fiubU":
         raise InvalidInputError(f"the {role} {name!r} of {source} must hold numbers, but has dtype {values.dtype}")
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         refuse_missing(~np.isfinite(values), source, role, name)
     return values
+
+
+def _about_text(values: np.ndarray, source: str, role: str, name: str) -> str:
+    """Return the message about a column of text whose role needs numbers."""
+    if role == "event":
+        return (
+            f"the event {name!r} of {source} must be 1 where it happened and 0 where it was not observed, but "
+            f"{text_in(values)}; recode it as 1 and 0"
+        )
+    if role.startswith(OUTPUT):
+        return several_with_text(values, name)
+    return f"the {role} {name!r} of {source} must hold numbers, but {text_in(values)}; recode it as numbers"
+
+
+def several_with_text(values: np.ndarray, name: str) -> str:
+    """Return the message about a target of text beside others."""
+    return f"several targets must all be numbers, but in {name!r} {text_in(values)}; fit classes alone"
+
+
+def text_in(values: np.ndarray) -> str:
+    """Return the first of some texts that is not a number, with its row, as in a message.
+
+    Examples
+    --------
+    >>> text_in(np.array(["1", "dead"]))
+    "row 2 holds the text 'dead'"
+    """
+    texts = [str(value) for value in values.tolist()]
+    row = next((row for row, text in enumerate(texts) if not is_number(text)), 0)
+    return f"row {row + 1} holds the text {texts[row]!r}"
 
 
 def refuse_missing(missing: np.ndarray, source: str, role: str, name: str) -> None:

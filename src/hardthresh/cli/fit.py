@@ -145,6 +145,7 @@ def fit(
         "n_nonzero_coefs": chosen,
         "always_include": always or None,
         "positive": positive,
+        **({"categorical_features": names_of(categorical)} if categorical else {}),
         "fit_intercept": not no_intercept,
         "standardize": not no_standardize,
         "max_iter": max_iter,

@@ -95,18 +95,28 @@ def settings_of(given: Sequence[str], loss: str, labels: Sequence[Any] = ()) -> 
             raise InvalidInputError(f"--set takes name=value, such as quantile=0.9; got {text!r}")
         if name not in own.get(loss, ()):
             raise InvalidInputError(_misplaced(name, loss, own))
-        settings[name] = _mapping(name, value, labels) if value.strip().startswith("{") else _value(value.strip())
+        is_mapping = value.strip().startswith("{") or (name in MAPPINGS and value.strip() not in MAPPINGS[name])
+        settings[name] = _mapping(name, value, labels) if is_mapping else _value(value.strip())
     return settings
+
+
+MAPPINGS = {"class_weight": ("balanced", "none")}
+"""The settings that are dicts, with the words that they may be instead."""
 
 
 def _mapping(name: str, text: str, labels: Sequence[Any]) -> dict[Any, Any]:
     """Return a dict of JSON, such as {"ill": 2, "well": 1}, whose keys are labels of classes."""
     try:
-        given = json.loads(text)
+        given, reason = json.loads(text), ""
     except json.JSONDecodeError as error:
+        given, reason = None, f": {error}" if text.strip().startswith("{") else ""
+    if not isinstance(given, dict):
+        example = json.dumps(dict(zip(map(str, labels or ("yes", "no")), (2, 1), strict=False)))
+        words = "".join(f"{word}, " for word in MAPPINGS.get(name, ()))
+        kind = f"{words}or a dict" if words else "a dict"
         raise InvalidInputError(
-            f'--{name.replace("_", "-")} takes a dict as JSON, such as \'{{"yes": 2, "no": 1}}\'; got {text!r}: {error}'
-        ) from error
+            f"--{name.replace('_', '-')} takes {kind} as JSON, such as '{example}'; got {text!r}{reason}"
+        )
     label_of = {key: label for label in labels for key in (str(label), _value(str(label)))}
     return {label_of.get(key, label_of.get(_value(key), key)): value for key, value in given.items()}
 

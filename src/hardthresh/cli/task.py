@@ -11,7 +11,7 @@ import numpy as np
 from hardthresh.core.checking import checked_word
 from hardthresh.core.errors import InvalidInputError, plural
 
-from .data import Data, is_number, listed
+from .data import Data, is_number, listed, several_with_text
 
 if TYPE_CHECKING:
     from hardthresh.estimators.linear.model import SparseLinearModel
@@ -152,7 +152,7 @@ def _several(table: Data, loss: str) -> Task:
     if loss not in takes:
         raise InvalidInputError(f"several targets are for --loss {' or '.join(dict.fromkeys(takes))}, not for {loss}")
     if table.target.dtype.kind == "U":
-        raise InvalidInputError(f"several targets must be numbers, and those of {table.outputs[0]!r} are texts")
+        raise InvalidInputError(several_with_text(table.target[:, 0], table.outputs[0]))
     return Task(table.target.astype(np.float64), loss, {}, outputs=table.outputs)
 
 

@@ -57,9 +57,15 @@ def write_document(target: Path, node: Node, arrays: Mapping[str, Node], notes: 
 
 def read_document(path: Path) -> dict[str, Any]:
     """Return the outermost object of a file, checked to be of a known version."""
-    document = json.loads(path.read_bytes(), parse_constant=_no_constant)
+    content = path.read_bytes()
+    try:
+        document = json.loads(content, parse_constant=_no_constant)
+    except ValueError:
+        if content.lstrip()[:1] in (b"{", b""):
+            raise  # it may be what is left of a model
+        document = None
     if not isinstance(document, dict) or document.get("format") != "hardthresh":
-        raise StorageError("not written by hardthresh")
+        raise StorageError("not written by hardthresh; the file of a model is what save, or fit --out, writes")
     number = document.get("format_version")
     if number not in range(1, FORMAT_VERSION + 1):
         writer = document.get("written_by", {}).get("hardthresh")
