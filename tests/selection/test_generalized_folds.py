@@ -289,6 +289,21 @@ def test_f_at_the_fits_of_a_fold_is_that_of_its_definition(entries, monkeypatch)
             assert_allclose(values[place], value(case.rows(rows), path, place), rtol=1e-9)
 
 
+def test_of_fits_that_are_equal_but_for_rounding_the_first_is_kept():
+    """Else folds of rows without error would depend on whether weights or repeated rows made the sums."""
+    case = make("gamma")
+    selection = CoordinateBudget(31, 7, (30,))
+    fold = TrainingFold.of(
+        LinearModel(case.X, case.y, case.loss), selection, TRAINING[0], intercept=True, standardize=True
+    )
+    path, null = case.paths()[0], fold.null_model()
+    lower = fold.refitted(null, path, np.array(RIDGES))
+    higher = replace(lower, intercepts=lower.intercepts + 1e-5)
+    assert np.all(fold.values(lower) < fold.values(higher))
+    assert_array_equal(fold.lower(higher, lower, 1e-8 * null.value).intercepts, higher.intercepts)
+    assert_array_equal(fold.lower(higher, lower, 1e-13 * null.value).intercepts, lower.intercepts)
+
+
 def test_the_second_step_of_scoring_never_raises_f(monkeypatch):
     """Whatever features it chooses: here those of other targets."""
     case = make("poisson", weighted=True)

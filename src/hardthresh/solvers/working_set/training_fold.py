@@ -57,10 +57,13 @@ class NullModel(WorkingResponses):
         The coefficients, with that of the column of ones.
     converged : bool
         Whether it is a minimum.
+    value : float
+        The mean loss.
     """
 
     coef: np.ndarray
     converged: bool
+    value: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,8 +119,9 @@ class TrainingFold:
         every = np.ones((1, few.model.penalties.size), dtype=bool)
         (coef,), (converged,) = few.model.refits(every, np.zeros(1), np.array([-1]), few.bounds)
         prediction = coef @ few.model.columns
-        near = self.working_responses(prediction, loss.mean(self.with_offset(prediction)))
-        return NullModel(near.target, near.curvature, coef, bool(converged))
+        u = self.with_offset(prediction)
+        near, value = self.working_responses(prediction, loss.mean(u)), float(loss.value(self.y, u) @ self.weights)
+        return NullModel(near.target, near.curvature, coef, bool(converged), value)
 
     def with_offset(self, prediction: np.ndarray) -> np.ndarray:
         """Return predictions with the offset."""
@@ -179,9 +183,12 @@ class TrainingFold:
         predictions: np.ndarray = u.T.reshape(*coefs.shape[:-1], self.rows.size) + intercepts[..., None]
         return predictions
 
-    def lower(self, fits: FoldRefits, others: FoldRefits) -> FoldRefits:
-        """Return for each budget and ridge the one where f is lower, of equal ones the first."""
-        return fits.replaced(self.values(others) < self.values(fits), others)
+    def lower(self, fits: FoldRefits, others: FoldRefits, negligible: float) -> FoldRefits:
+        """Return for each budget and ridge the first fit, or the other if f is lower there by more than is negligible.
+
+        Of equal fits, as of all rows without error, rounding would choose otherwise.
+        """
+        return fits.replaced(self.values(others) < self.values(fits) - negligible, others)
 
     @without_overflow_warnings
     def values(self, fits: FoldRefits) -> np.ndarray:
