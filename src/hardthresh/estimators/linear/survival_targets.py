@@ -47,11 +47,13 @@ class SurvivalTargets:
         if isinstance(y, SurvivalTargets):
             return y
         time, event, third = _columns(y)
-        if np.ndim(time) == 2 and np.shape(time)[1] != 1:
-            raise InvalidInputError(f"y has {plural(np.shape(time)[1], 'column')}; it is {_FORMS}")
+        shape = _plain(time).shape
+        if len(shape) == 2 and shape[1] != 1:
+            raise InvalidInputError(f"y has {plural(shape[1], 'column')}; it is {_FORMS}")
         given = third if strata is None else _plain(strata)
-        if given is not None and given.shape != (rows := _plain(time).shape[:1]):
-            raise InvalidInputError(f"strata has shape {given.shape}; {rows} is needed, one label for each row of y")
+        if given is not None and given.shape != shape[:1]:
+            needed = f"{shape[:1]} is needed, one label for each row of y"
+            raise InvalidInputError(f"strata has shape {given.shape}; {needed}")
         return cls(time, event, given)
 
     def rows(self, time: np.ndarray, counted: np.ndarray) -> tuple[np.ndarray, SurvivalCodes]:

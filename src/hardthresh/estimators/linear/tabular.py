@@ -138,8 +138,7 @@ class TabularModel(ThresholdingEstimator):
                 raise
             other = ", or SparseLinearRegression(...), which takes several columns" if numeric else ""
             raise InvalidInputError(
-                f"{type(self).__name__} has one target, and y has the shape {tuple(np.shape(y))}; fit a model for each "
-                f"column{other}"
+                f"{error} {type(self).__name__} has one target; fit a model for each column{other}"
             ) from error
 
     def _numbers(self, X: Any, factors: Collection[int], **options: Any) -> Any:
