@@ -542,7 +542,8 @@ def test_outputs_have_the_names_of_the_columns_of_y(cls, library, tmp_path):
     assert summary.to_frame().attrs["outputs"] == NAMES
     assert all(name in str(summary) for name in NAMES)
     if cls is SparseLinearRegressionCV:
-        assert [one.subject for one in summary.facts.cross_validation.calibrations] == NAMES
+        calibrations = summary.facts.cross_validation.calibrations
+        assert [one.predicted for one in calibrations] == [f"predicted {name}" for name in NAMES]
     ht.save(model, tmp_path / "model.json")
     assert_array_equal(ht.load(tmp_path / "model.json").output_names_, NAMES)
 
