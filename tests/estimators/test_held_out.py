@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
+from scipy.special import softmax
 from sklearn import metrics
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
@@ -11,7 +12,9 @@ import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.estimators.choice_facts import _held_out
 from hardthresh.estimators.linear.held_out import calibration, calibration_line, held_out_scores
-from hardthresh.losses import Gamma, Logistic, Poisson, Squared
+from hardthresh.estimators.linear.posing import null_loss
+from hardthresh.losses import Gamma, Logistic, Multinomial, Ordinal, Poisson, Squared
+from hardthresh.losses.ordinal import class_probabilities
 
 LOSSES = [Squared(), Logistic(), Poisson(), Gamma()]
 every = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
@@ -226,3 +229,48 @@ def test_models_without_features_have_no_calibration_line():
     model = ht.SparseLinearRegressionCV().fit(rng.normal(size=(60, 5)), rng.normal(size=60))
     assert model.support_.size == 0
     assert np.isnan([model.held_out_scores_[f"calibration_{part}"] for part in ("slope", "intercept")]).all()
+
+
+# classes with an offset
+
+
+def constant(loss, point, offset):
+    """The probabilities of the classes at thresholds or intercepts and an offset."""
+    if isinstance(loss, Ordinal):
+        return class_probabilities(point - offset[:, None])
+    return softmax(np.append(point, 0.0) + offset, axis=1)
+
+
+@pytest.mark.parametrize("loss", [Ordinal(), Multinomial()])
+def test_the_best_constant_of_classes_with_an_offset_is_that_of_a_search(loss):
+    rng = np.random.default_rng(3)
+    offset = 1.5 * rng.standard_normal(150 if isinstance(loss, Ordinal) else (150, 3))
+    y, weight = rng.integers(0, 3, 150).astype(float), rng.uniform(0.5, 2.0, 150)
+
+    def mean(point):
+        return np.average(-np.log(constant(loss, point, offset)[np.arange(150), y.astype(int)]), weights=weight)
+
+    start = np.array([-1.0, 1.0]) if isinstance(loss, Ordinal) else np.zeros(2)
+    best = minimize(mean, start, method="Nelder-Mead", options={"xatol": 1e-8, "fatol": 1e-14})
+    found = null_loss(loss, y, weight, offset)
+    assert_allclose(found, best.fun, rtol=1e-9)
+    assert found > null_loss(loss, y, weight, None) + 0.05  # an offset of noise only does harm
+    assert_allclose(null_loss(loss, y, weight, 0 * offset), null_loss(loss, y, weight, None), rtol=1e-9)
+    few = 2.0 * (y == 2)  # a class without rows has the probability 0
+    without = null_loss(loss, few / 2, weight, offset if offset.ndim == 1 else offset[:, [0, 2]])
+    assert_allclose(null_loss(loss, few, weight, offset), without, rtol=1e-12)
+    assert null_loss(loss, 0 * y, weight, offset) == 0.0
+
+
+@pytest.mark.parametrize("cls", [ht.SparseOrdinalRegressionCV, ht.SparseLogisticRegressionCV])
+def test_classes_with_an_offset_have_a_share_of_deviance(cls):
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((120, 4))
+    offset = rng.standard_normal(120)
+    y = np.searchsorted([-1.0, 1.0], 2 * X[:, 1] + offset + rng.logistic(size=120))
+    known = offset if cls is ht.SparseOrdinalRegressionCV else np.outer(offset, [-1.0, 0.0, 1.0])
+    model = cls(n_nonzero_coefs=range(3), cv=3, averaging="none").fit(X, y, offset=known)
+    loss = Ordinal() if cls is ht.SparseOrdinalRegressionCV else Multinomial()
+    scores, without = model.held_out_scores_, null_loss(loss, y, np.ones(120), known)
+    assert_allclose(scores["d2"], 1 - scores["log_loss"] / without, rtol=1e-9)
+    assert 0.1 < scores["d2"] < 0.9

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from sklearn.linear_model import GammaRegressor, PoissonRegressor
 from sklearn.metrics import d2_tweedie_score, mean_poisson_deviance, r2_score
 
-from hardthresh import SparseGammaRegression, SparseLinearRegression, SparsePoissonRegression
+from hardthresh import SparseGammaRegression, SparseHuberRegression, SparseLinearRegression, SparsePoissonRegression
 from hardthresh.core.errors import InvalidInputError
 
 POWERS = {SparseLinearRegression: 0, SparsePoissonRegression: 1, SparseGammaRegression: 2}
@@ -48,6 +48,20 @@ def test_the_null_model_of_a_score_has_the_offset_too():
     null = exposure * (weight @ y) / (weight @ exposure)
     lost, all_of_it = (mean_poisson_deviance(y, u, sample_weight=weight) for u in (mean, null))
     assert_allclose(model.score(X, y, weight, np.log(exposure)), 1 - lost / all_of_it, rtol=1e-10)
+
+
+def test_least_squares_and_hubers_loss_have_one_score_where_their_coefficients_are_equal():
+    """With a delta above all residuals Huber's loss is that of least squares."""
+    model, X, y, weight = fitted(SparseLinearRegression)
+    offset = np.random.default_rng(2).normal(2.0, 3.0, 80)
+    for known in (None, offset):
+        model.fit(X, y, weight, known)
+        robust = SparseHuberRegression(n_nonzero_coefs=2, delta=1e3).fit(X, y, weight, known)
+        assert_allclose(robust.coef_, model.coef_, rtol=1e-9)
+        assert_allclose(robust.score(X, y, weight, known), model.score(X, y, weight, known), rtol=1e-9)
+    residuals = y - model.predict(X, offset)
+    centred = y - offset - np.average(y - offset, weights=weight)
+    assert_allclose(robust.score(X, y, weight, offset), 1 - weight @ residuals**2 / (weight @ centred**2), rtol=1e-9)
 
 
 def test_the_score_of_least_squares_is_still_r2():

@@ -82,12 +82,9 @@ def held_out_scores(
 
 
 def class_scores(
-    y: np.ndarray, losses: np.ndarray, found: np.ndarray, sample_weight: np.ndarray, offset: np.ndarray | None
+    y: np.ndarray, losses: np.ndarray, found: np.ndarray, sample_weight: np.ndarray, null_loss: float
 ) -> dict[str, float]:
     """Return the mean log-loss of predicted classes, the share of deviance, and how often the class found is right.
-
-    The share compares with the shares of the classes among these rows. It is NaN with an offset, to which no constant
-    is known that is best.
 
     Parameters
     ----------
@@ -97,15 +94,15 @@ def class_scores(
         The log-loss of each row.
     found : array of int, shape (n,)
         The most probable class.
-    sample_weight, offset :
-        As for `held_out_scores`.
+    sample_weight : array, shape (n,)
+        Positive weights.
+    null_loss : float
+        The mean log-loss of the constant that is best for these rows; the share is NaN if it is 0.
     """
     loss = float(np.average(losses, weights=sample_weight))
-    shares = np.bincount(y.astype(np.intp), sample_weight) / sample_weight.sum()
-    entropy = -float(shares[shares > 0] @ np.log(shares[shares > 0]))
     return {
         "log_loss": loss,
-        "d2": 1.0 - loss / entropy if entropy > 0 and offset is None else nan,
+        "d2": 1.0 - loss / null_loss if null_loss > 0 else nan,
         "accuracy": float(accuracy_score(y, found, sample_weight=sample_weight)),
     }
 

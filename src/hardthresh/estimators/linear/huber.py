@@ -6,13 +6,12 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.metrics import r2_score
 
-from hardthresh.arrays import double, move, to_numpy
+from hardthresh.arrays import double, move
 from hardthresh.core.checking import checked_number
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.result import Result, Status
-from hardthresh.losses import Huber, Loss
+from hardthresh.losses import Huber, Loss, Squared
 
 from ..documentation import public_estimator
 from ..parameters import own_parameters
@@ -198,6 +197,10 @@ class SparseHuberRegression(SparseRegressor):
     def _loss(self) -> Loss:
         return Huber(self.epsilon * getattr(self, "noise_scale_", 1.0) if self.delta is None else self.delta)
 
+    @property
+    def _scored_loss(self) -> Loss:
+        return Squared()  # Huber's has a unit of its own in each model
+
     def _check_settings(self) -> None:
         checked_number("epsilon", self.epsilon, least=1.0)
         if self.delta is not None:
@@ -224,26 +227,6 @@ class SparseHuberRegression(SparseRegressor):
         outliers = np.zeros(n, dtype=bool)
         outliers[rows] = np.abs(u - y) > loss.delta * (1 + 1e-9)
         return {"noise_scale_": loss.delta / self.epsilon, "outliers_": move(outliers, problem.mean)}
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
-        """Return :math:`R^2` of predictions.
-
-        Parameters
-        ----------
-        X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
-            Data.
-        y : array, shape (n_samples,)
-            Targets.
-        sample_weight : array, shape (n_samples,), optional
-            Non-negative weights.
-        offset : array, shape (n_samples,), optional
-            A known part of the linear predictor.
-
-        Returns
-        -------
-        float
-        """
-        return float(r2_score(to_numpy(y), to_numpy(self.predict(X, offset)), sample_weight=sample_weight))
 
 
 @public_estimator("huber_regression_cv")

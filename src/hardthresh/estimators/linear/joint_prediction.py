@@ -15,6 +15,7 @@ from hardthresh.losses.ordinal import class_probabilities
 
 from .concordance import concordance
 from .held_out import calibration, class_scores
+from .posing import null_loss
 from .prediction import PredictionModel
 
 
@@ -121,12 +122,9 @@ class OrdinalPrediction(PredictionModel):
         fold: np.ndarray,
         offset: np.ndarray | None = None,
     ) -> dict[str, float]:
-        """Return the mean log-loss, the share of deviance, and how often the most probable class is right.
-
-        The share is NaN with an offset, to which no thresholds are known that are best.
-        """
+        """Return the mean log-loss, the share of deviance, and how often the most probable class is right."""
         losses, found = self.losses(y, u[:, None])[:, 0], np.argmax(class_probabilities(-u), axis=1)
-        return class_scores(y, losses, found, sample_weight, offset)
+        return class_scores(y, losses, found, sample_weight, null_loss(Ordinal(), y, sample_weight, offset))
 
     def calibration(self, y: np.ndarray, u: np.ndarray, sample_weight: np.ndarray) -> np.ndarray:
         """Return mean predictions, mean targets and weights of ten bins for each threshold, shape (C - 1, 10, 3)."""

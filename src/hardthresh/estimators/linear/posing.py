@@ -9,9 +9,10 @@ import numpy as np
 
 from hardthresh.constraints import RowSparsity, Sparsity
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.designs import Design
+from hardthresh.designs import Design, as_design
 from hardthresh.losses import BaseLoss, Ordinal, VectorLoss
 from hardthresh.objectives import LinearModel, MultiOutputModel, OrdinalModel
+from hardthresh.solvers.start import starting_point
 
 from ..table import Table, standardize_table
 from .bounds import Bounds
@@ -137,3 +138,33 @@ def _constraint(
     n_levels = size - inverse_scale.shape[0]
     lower, upper = (None, None) if bounds is None else bounds.standardized(inverse_scale, n_levels)
     return Sparsity(k, free=free, lower=lower, upper=upper)
+
+
+def null_loss(loss: BaseLoss, y: np.ndarray, sample_weight: np.ndarray, offset: np.ndarray | None) -> float:
+    """Return the least mean log-loss of classes without features: of intercepts or thresholds, and the offset.
+
+    Classes without rows are left out: they have no finite intercept, and a probability of 0.
+
+    Parameters
+    ----------
+    loss : BaseLoss
+        `Ordinal` or `Multinomial`.
+    y : array, shape (n,)
+        The numbers of the classes.
+    sample_weight : array, shape (n,)
+        Positive weights.
+    offset : array, shape (n,) or (n, n_classes), optional
+        The known part of the linear predictors.
+    """
+    present, label = np.unique(y.astype(np.intp), return_inverse=True)
+    sums = np.bincount(label, sample_weight)
+    shares = sums / sums.sum()  # 1 of a single class, to the last bit
+    if offset is None or present.size < 2:
+        return -float(shares @ np.log(shares))
+    ordered = isinstance(loss, Ordinal)
+    column = np.zeros((len(y), 1)) if ordered else np.ones((len(y), 1))
+    known = offset if ordered else offset[:, present]
+    model = _objective(as_design(column), label.astype(float), loss, sample_weight=sample_weight, offset=known)
+    free = tuple(range(1, present.size)) if ordered else (0,)
+    kind = Sparsity if ordered else RowSparsity
+    return float(starting_point(model, kind(0, free=free), None)[0].value)

@@ -18,6 +18,11 @@ from .model import SparseLinearModel
 class SparseRegressor(RegressorMixin, SparseLinearModel):
     """Base of the estimators that predict a number: the mean of a loss at the linear predictor."""
 
+    @property
+    def _scored_loss(self) -> Any:
+        """The loss of which `score` is the share that predictions remove."""
+        return self._loss
+
     def predict(self, X: Any, offset: Any = None) -> Any:
         """Return predictions, in the shape of the targets of `fit`. Only the chosen columns are read.
 
@@ -43,7 +48,7 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
         return predictions
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
-        r"""Return :math:`D^2`, the share of deviance that predictions remove; :math:`R^2` for least squares.
+        r"""Return :math:`D^2`, the share of deviance removed; :math:`R^2` for least squares and Huber's loss.
 
         It is 1 less the mean loss of the predictions over that of the best constant, to which the offset is added too;
         the best is 1. Of several outputs it is the mean over them. Without an offset it is what the regressors of
@@ -71,7 +76,8 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
         ValueError
             For targets that `fit` would refuse.
         """
-        if self._loss.quadratic and offset is None:
+        loss = self._scored_loss
+        if loss.quadratic and offset is None:
             return float(super().score(X, y, sample_weight))
         check_is_fitted(self)
         given = self._validate(X, y, sample_weight, offset, reset=False)
@@ -80,6 +86,6 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
         weights, known = (None if part is None else double(part)[rows] for part in (given.sample_weight, given.offset))
         y = double(given.y)[rows]
         if u.ndim == 1:
-            return self._loss.d2_score(y, u, weights, known)
+            return float(loss.d2_score(y, u, weights, known))
         assert known is not None  # several outputs are those of least squares
-        return float(np.mean([self._loss.d2_score(y[:, j], u[:, j], weights, known[:, j]) for j in range(u.shape[1])]))
+        return float(np.mean([loss.d2_score(y[:, j], u[:, j], weights, known[:, j]) for j in range(u.shape[1])]))

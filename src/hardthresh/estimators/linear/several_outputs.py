@@ -10,10 +10,11 @@ from sklearn.metrics import balanced_accuracy_score, r2_score
 
 from hardthresh.arrays import double
 from hardthresh.core.objective import Evaluation
-from hardthresh.losses import VectorLoss
+from hardthresh.losses import Multinomial, VectorLoss
 from hardthresh.selection import stacking_weights
 
 from .held_out import calibration, class_scores
+from .posing import null_loss
 from .prediction import PredictionModel
 
 
@@ -70,14 +71,14 @@ class VectorPrediction(PredictionModel):
     ) -> dict[str, float]:
         """Return the mean loss and the share of the deviance; for classes how often the most probable one is right.
 
-        Of several outputs these are means over the outputs. The share of the log-loss is NaN with an offset, to which
-        no constant is known that is best.
+        Of several outputs these are means over the outputs.
         """
         losses = np.asarray(self.loss.value(y, u))
         if self.loss.classifies:
             found = np.argmax(u, axis=1)
             balanced = float(balanced_accuracy_score(y, found, sample_weight=sample_weight))
-            return class_scores(y, losses, found, sample_weight, offset) | {"balanced_accuracy": balanced}
+            without = null_loss(Multinomial(), y, sample_weight, offset)
+            return class_scores(y, losses, found, sample_weight, without) | {"balanced_accuracy": balanced}
         known = 0.0 if offset is None else offset
         return {
             self.score_name.removeprefix("neg_"): self.score_scale * float(np.average(losses, weights=sample_weight)),
