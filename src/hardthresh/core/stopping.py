@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import inf, isnan, sqrt
 
+from .beyond import value_beyond
 from .checking import checked_integer, checked_number
 from .constraint import Constraint
 from .errors import CapabilityError
@@ -324,7 +325,7 @@ class Unbounded(StopRule):
 
     That is where the point is `growth` times as large as at the solver's own start (where that is zero, a hundred times
     that as after the first step), and f still falls along it: :math:`-(\nabla f(w), w)` is above a thousandth of the
-    whole decrease so far.
+    whole decrease so far; and f is lower where the entries that have grown are 10 and 1000 times as large.
 
     Parameters
     ----------
@@ -334,7 +335,7 @@ class Unbounded(StopRule):
     Notes
     -----
     No proof that there is no minimiser: an answer that is so much larger than the start looks the same on the way.
-    Cost: no data pass.
+    Cost: no data pass, but for two values where the point has grown so much.
     """
 
     growth: float = 1e6
@@ -351,6 +352,8 @@ class Unbounded(StopRule):
             return None
         fall = -float(library(state.w).sum(state.at.gradient * state.w))
         if not fall > 1e-3 * abs(trace.null_value - state.value):
+            return None
+        if not all(value_beyond(run.objective, state.w, factor) < state.value for factor in (10.0, 1000.0)):
             return None
         return Stop(
             Status.NO_MINIMISER,

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf, isfinite
 
+import numpy as np
+
+from .beyond import large_entries, value_beyond
+from .errors import NotFiniteError
 from .objective import RecedingObjective, value_rounding
 from .result import Status
 from .schema import stored
@@ -63,12 +67,15 @@ class NoMinimiser(StopRule):
     """Say of an answer whether f falls for ever as the point grows, as where the chosen columns separate the classes.
 
     An objective that can tell is asked for a direction; of others only the direction of the point itself is tried,
-    which a slow solver never goes far along.
+    which a slow solver never goes far along. Of a function of any kind without a known bound it is said where f is
+    lower at 1000 times the large entries of the point, and falls along these at 2, 4, 10 and 10^6 times them.
     """
 
     def check(self, run: Run) -> Stop | None:
         objective, answer, bound = run.objective, run.state, run.objective.lower_bound
         indices = answer.support.indices
+        if objective.traits.arbitrary and bound == -inf:
+            return self._beyond(run)
         if indices is not None and isinstance(objective, RecedingObjective):
             move = objective.recession(answer.at, indices)
             return None if move is None else self._along(run, move)
@@ -81,6 +88,27 @@ class NoMinimiser(StopRule):
             Status.NO_MINIMISER,
             f"the objective is {answer.value:.3g} after {answer.iteration} iterations, {far:.3g} at {_FAR:.0e} times "
             "the point",
+        )
+
+    def _beyond(self, run: Run) -> Stop | None:
+        """Return the verdict that f decreases as the large entries of the point grow."""
+        answer, far = run.state, value_beyond(run.objective, run.state.w, 1000.0)
+        if not far < answer.value - value_rounding(run.objective, answer.at):
+            return None
+        large, xp = large_entries(answer.w), library(answer.w)
+        with np.errstate(all="ignore"):
+            for factor in (2.0, 4.0, 10.0, _FAR):
+                try:
+                    there = run.objective.evaluate(answer.w + (factor - 1.0) * large)
+                except NotFiniteError:
+                    return None
+                slope = float(xp.sum(there.gradient * large))
+                if not (slope < 0.0 or (slope == 0.0 and factor >= 10.0)):  # it may underflow
+                    return None
+        return Stop(
+            Status.NO_MINIMISER,
+            f"the objective is {answer.value:.6g} after {answer.iteration} iterations, and falls, to {far:.6g} at 1000 "
+            "times the point",
         )
 
     def _along(self, run: Run, move: Array) -> Stop | None:
