@@ -198,7 +198,7 @@ def test_ids_are_in_no_file_that_fit_writes(done, table, folder):
     done("fit", "patients.csv", "--target", "y", "--drop", "ill", "--id", "patient", "--k", "1-4", "--cv", "3", *files)
     for name in ("model.json", "report.html"):
         assert "patient-" not in (folder / name).read_text(encoding="utf-8")
-    assert "Rows are counted from 0" in (folder / "report.html").read_text(encoding="utf-8")
+    assert "The first row has the number 0" in (folder / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.parquet"])

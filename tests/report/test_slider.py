@@ -53,7 +53,7 @@ def test_rows_without_weight_are_not_counted(counts, tmp_path):
     path = weighted.summary().path
     np.testing.assert_array_equal(path.y, y[5:][path.number])
     text = write_report(weighted, tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "Rows are counted from 0, without those of weight 0." in text
+    assert "The first row has the number 0; rows of weight 0 have none." in text
 
 
 def test_features_that_come_and_go_are_named():
