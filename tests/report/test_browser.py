@@ -239,3 +239,16 @@ def test_the_report_itself_forbids_loading(browse, report):
     console = browse(report, "--dump-dom")[1]
     assert len(console) == 2
     assert all("Content Security Policy" in message for message in console)
+
+
+@pytest.mark.parametrize("width", [300, 900])
+def test_a_table_that_goes_on_has_a_shadow_at_its_side(browse, build, tmp_path, width):
+    page, picture = tmp_path / "table.html", tmp_path / "table.png"
+    [style] = re.findall(r"<style>.*?</style>", write_report(build(2, 9), page).read_text(encoding="utf-8"), re.DOTALL)
+    table = f'<table style="width: {width}px"><tr><td>1</td><td>2</td></tr></table>'
+    box = f'<div style="width: 300px; height: 90px"><div class="scroll" style="margin: 0">{table}</div></div>'
+    page.write_text(f"{style}{box}", encoding="utf-8")
+    browse(page, f"--screenshot={picture}", "--window-size=500,200")
+    row = pytest.importorskip("matplotlib.image").imread(picture)[3, :300, :3].min(axis=1)  # above the numbers
+    assert (row[296] < 0.8) == (width > 300)
+    assert row[3] > 0.99  # nothing is to the left of the first column

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from hardthresh.estimators.facts import Facts, Feature, read
 ROWS = 40  # at most, of the curve; arbitrary: it fits one screen
 RIVALS = 5  # features, at most, that are listed as chosen only by folds
 BAR = 12  # the longest bar of the table, in characters
+_BESIDE_BAR = 29  # characters of a line of the curve besides its bar and its name, as `_line` sets them
 
 _SEPARATED = (
     "These features separate the classes perfectly on the training rows, so only the ridge (--alpha) or the end of the "
@@ -202,10 +204,13 @@ def curve(cv: CrossValidation, width: int) -> Iterator[Text]:
     """
     better = "lower" if cv.lower_is_better else "higher"
     title = f"held-out {cv.measure} ± standard error ({better} is better)"
-    yield Text(f"  {'k':>4}  {title}", style="dim")
+    first, *more = wrap(title, max(width - 8, 1))
+    yield Text(f"  {'k':>4}  {first}", style="dim")
+    for line in more:
+        yield Text(f"        {line}", style="dim")
     rows = [_Row(str(k), *scores) for k, *scores in zip(cv.k, cv.mean, cv.error, strict=True)]
     names = {cv.sparsest: "sparsest", cv.best: "best", cv.chosen: cv.role}
-    cells = max(width - 44, 16)
+    cells = max(width - _BESIDE_BAR - max(map(len, ("no features", *names.values()))), 16)
     scale = _Scale.of(cv, cells)
     last = len(rows) - 1
     shown = {cv.chosen, cv.best, cv.sparsest, *np.linspace(0, last, min(last + 1, ROWS)).round().astype(int).tolist()}
@@ -236,13 +241,15 @@ class _Scale:
 
     @classmethod
     def of(cls, cv: CrossValidation, cells: int) -> _Scale:
-        """Return the scale of all candidates with features, and of none unless that is far from several others."""
+        """Return the scale of all candidates with features, and of none unless that is far from several others.
+
+        It would dwarf their differences there.
+        """
         used = cv.k > 0 if np.any(cv.k > 0) else cv.k >= 0
         low, high = float((cv.mean - cv.error)[used].min()), float((cv.mean + cv.error)[used].max())
         marks = ((cv.threshold, "┊"),) if cv.null is None else ((cv.threshold, "┊"), (cv.null, "│"))
-        if cv.null is not None and low - (high - low) <= cv.null <= high + (
-            high - low
-        ):  # else it would dwarf the others
+        span = high - low
+        if cv.null is not None and (used.sum() == 1 or low - span <= cv.null <= high + span):
             low, high = min(low, cv.null), max(high, cv.null)
         return cls(low, high, cells, marks)
 
@@ -268,8 +275,25 @@ def _line(row: _Row, name: str, scale: _Scale) -> str:
 def _advice(facts: Facts, cv: CrossValidation) -> str:
     best = "No other feature could be chosen." if words.all_requested(facts) else _best_number(cv)
     fewest = "with only the features on request" if any(one.requested for one in facts.features) else "without features"
-    null = "" if cv.null is None else f"The line │ is the score {fewest}."
-    return " ".join(filter(None, (best, null, words.extended(cv), words.ridges(cv), words.average_may_lose(cv))))
+    about = words.extended(cv), words.ridges(cv), words.average_may_lose(cv)
+    return " ".join(filter(None, (best, _null_line(cv, fewest), _pooled(cv), *about)))
+
+
+def _null_line(cv: CrossValidation, fewest: str) -> str:
+    """Return where the chart has the score without features, if that was compared."""
+    if cv.null is None:
+        return ""
+    scale = _Scale.of(cv, 1)
+    if scale.low <= cv.null <= scale.high:
+        return f"The line │ is the score {fewest}."
+    return f"The score {fewest} is beyond the chart ({'▶' if cv.null > scale.high else '◀'})."
+
+
+def _pooled(cv: CrossValidation) -> str:
+    """Return why the table of held-out scores and the chart have different numbers, if both are shown."""
+    if not cv.held_out:
+        return ""
+    return "The chart has means over the folds; the table above has the scores of all held-out rows together."
 
 
 def _best_number(cv: CrossValidation) -> str:
