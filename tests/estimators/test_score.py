@@ -64,6 +64,17 @@ def test_least_squares_and_hubers_loss_have_one_score_where_their_coefficients_a
     assert_allclose(robust.score(X, y, weight, offset), 1 - weight @ residuals**2 / (weight @ centred**2), rtol=1e-9)
 
 
+def test_the_score_of_hubers_regression_is_r2_with_outliers_too():
+    model, X, y, weight = fitted(SparseHuberRegression)
+    y[::7] += 20.0
+    offset = np.random.default_rng(2).normal(2.0, 3.0, 80)
+    model.fit(X, y, weight)
+    assert_allclose(model.score(X, y, weight), r2_score(y, model.predict(X), sample_weight=weight), rtol=1e-12)
+    model.fit(X, y + offset, weight, offset)
+    expected = r2_score(y, model.predict(X, offset) - offset, sample_weight=weight)
+    assert_allclose(model.score(X, y + offset, weight, offset), expected, rtol=1e-9)
+
+
 def test_the_score_of_least_squares_is_still_r2():
     model, X, y, weight = fitted(SparseLinearRegression)
     assert model.score(X, y, weight) == r2_score(y, model.predict(X), sample_weight=weight)
