@@ -86,7 +86,13 @@ def test_estimators_of_positive_targets_are_not_transformers(case):
     assert hasattr(model, "fit_transform") != positive
     assert (get_tags(model).transformer_tags is None) == positive
     if positive:
+        for method in ("transform", "fit_transform"):
+            with pytest.raises(AttributeError, match=rf"{case.cls.__name__} has no {method}: its targets must be pos"):
+                getattr(model, method)
         X, y = case.data()
+        least = {"threshold": 1e-12}  # in the place of the mean size of the coefficients
+        within = make_pipeline(SelectFromModel(case.make(), **least), case.make(k=1)).fit(X, y)
+        assert_array_equal(within[0].get_support(), case.make().fit(X, y).get_support())
         with pytest.raises(InvalidInputError, match=r"needs targets that are finite numbers > 0; y\[3\] is 0.0"):
             model.fit(X, np.where(np.arange(y.size) == 3, 0.0, y))
 

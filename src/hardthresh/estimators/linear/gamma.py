@@ -46,8 +46,9 @@ class SparseGammaRegression(SparseRegressor):
     -----
     The unit of the amounts changes the intercept alone.
 
-    Amounts must be positive, while scikit-learn's transformers take any target. So there is no `transform`, and in a
-    pipeline the model can only come last; ``X[:, model.support_]`` are the chosen columns.
+    Amounts must be positive, while scikit-learn's transformers take any target, also in its checks of estimators. So
+    there is no `transform`, and in a pipeline the model can only come last; ``X[:, model.get_support()]`` are the
+    chosen columns, and ``SelectFromModel(SparseGammaRegression(), threshold=1e-12)`` chooses them in a pipeline.
 
     Examples
     --------

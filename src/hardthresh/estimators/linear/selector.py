@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import update_wrapper
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -10,7 +13,6 @@ from scipy.sparse import issparse
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._array_api import get_namespace
 from sklearn.utils._set_output import _get_output_config
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from hardthresh.arrays import gather_columns, move, namespace, to_numpy
@@ -24,6 +26,26 @@ from .tabular import TabularModel
 def transforms(model: TabularModel) -> bool:
     """Return whether a model is also one of scikit-learn's transformers, which take targets of zero."""
     return bool(model._loss_type().in_domain(np.zeros(1))[0])
+
+
+class _OfTransformers:
+    """A method of the models that are transformers; for others, reading it raises an error that says what to do."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self.method = method
+        update_wrapper(self, method)  # type: ignore[arg-type]
+
+    def __get__(self, model: TabularModel | None, owner: type | None = None) -> Any:
+        if model is None:
+            return self.method
+        if not transforms(model):
+            name = type(model).__name__
+            raise AttributeError(
+                f"{name} has no {self.method.__name__}: its targets must be positive, and scikit-learn's transformers "
+                "take any target; X[:, model.get_support()] are the chosen columns, and "
+                f"SelectFromModel({name}(...), threshold=1e-12) chooses them in a pipeline"
+            )
+        return MethodType(self.method, model)
 
 
 class ColumnSelector(SelectorMixin, TabularModel, auto_wrap_output_keys=None):  # type: ignore[call-arg]
@@ -41,7 +63,7 @@ class ColumnSelector(SelectorMixin, TabularModel, auto_wrap_output_keys=None):  
         mask[self._features[support] if hasattr(self, "encoding_") else support] = True
         return mask
 
-    @available_if(transforms)
+    @_OfTransformers
     def transform(self, X: Any) -> Any:
         """Return the chosen columns.
 
@@ -61,7 +83,7 @@ class ColumnSelector(SelectorMixin, TabularModel, auto_wrap_output_keys=None):  
             X = X.astype(object)  # scikit-learn would cast the categories to float
         return super().transform(X)
 
-    @available_if(transforms)
+    @_OfTransformers
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
         """Fit the model, and return the chosen columns.
 
