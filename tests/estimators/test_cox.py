@@ -399,6 +399,23 @@ def test_a_row_of_weight_0_may_hold_any_event_and_stratum():
         SparseCoxRegression().fit(X, strange)
 
 
+@pytest.mark.parametrize("model", [SparseCoxRegression, SparseCoxRegressionCV])
+@pytest.mark.filterwarnings("ignore::hardthresh.core.SearchRangeWarning")
+def test_times_that_are_not_positive_are_warned_of(model):
+    X, y = drawn()
+    y[[5, 9, 30], 0] = -0.25, 0.0, -2.0
+    early = r"2 rows have times that are not positive, the first 0 in row 9 \(counted from 0\); .*correct or leave out"
+    weight = np.where(np.arange(150) == 5, 0.0, 1.0)  # such a row may hold any time
+    with pytest.warns(UserWarning, match=early) as caught:
+        fitted = model(n_nonzero_coefs=2).fit(X, y, sample_weight=weight)
+    assert sum("not positive" in str(one.message) for one in caught) == 1  # not once more for each fold
+    moved = np.column_stack([y[:, 0] + 10, y[:, 1]])  # the order alone tells
+    np.testing.assert_allclose(fitted.coef_, model(n_nonzero_coefs=2).fit(X, moved, sample_weight=weight).coef_)
+    y[[5, 9], 0] = 1.0
+    with pytest.warns(UserWarning, match="1 row has a time that is not positive, the first -2 in row 30 "):
+        fitted.fit(X, y)
+
+
 @pytest.mark.parametrize("library", ["polars", "pyarrow"])
 def test_frames_of_other_libraries_are_targets(library):
     frames = pytest.importorskip(library)
@@ -412,7 +429,7 @@ def test_frames_of_other_libraries_are_targets(library):
 
 def test_a_fold_that_trains_on_no_event_is_named():
     X, y = drawn()
-    y = np.column_stack([np.arange(150.0), np.arange(150) == 7])
+    y = np.column_stack([np.arange(1.0, 151.0), np.arange(150) == 7])
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # of scikit-learn, about classes that y does not have
         with pytest.raises(

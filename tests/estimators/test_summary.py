@@ -235,7 +235,7 @@ def test_ordered_classes_and_times_are_shown_as_they_are_predicted(table):
     classes = np.digitize(X[:, 1] - 0.3 * X[:, 4] + np.random.default_rng(0).logistic(size=80), [-1, 1])
     model = ht.SparseOrdinalRegression(n_nonzero_coefs=2).fit(X, classes)
     assert_allclose(model.summary().rows.predicted, model.predict_proba(X))
-    time = np.exp(-X[:, 1]).round(2)
+    time = np.exp(-X[:, 1]).round(2) + 0.01
     y = np.column_stack([time, np.arange(80) % 3 > 0])
     model = ht.SparseCoxRegression(n_nonzero_coefs=2).fit(X, y)
     for summary in (model.summary(), pickle.loads(pickle.dumps(model)).summary(X, y)):
@@ -254,7 +254,7 @@ def test_held_out_rows_have_the_predictions_that_were_scored(table):
     rows = model._held_out_rows
     assert_allclose(rows.predicted.sum(axis=1), 1.0)
     assert np.mean(rows.predicted.argmax(axis=1) == rows.y) == pytest.approx(model.held_out_scores_["accuracy"])
-    y = np.column_stack([rng.exponential(np.exp(-X[:, 1])).round(2), np.arange(80) % 4 > 0])
+    y = np.column_stack([rng.exponential(np.exp(-X[:, 1])).round(2) + 0.01, np.arange(80) % 4 > 0])
     model = ht.SparseCoxRegressionCV(n_nonzero_coefs=[1, 2], alphas=0.1, cv=3).fit(X, y)
     assert {*map(tuple, model._held_out_rows.y.tolist())} == {*map(tuple, y.tolist())}
     assert model._held_out_rows.held_out

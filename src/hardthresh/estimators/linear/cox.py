@@ -28,7 +28,7 @@ from .model import SparseLinearModel
 from .problem import Problem
 from .rows import Rows
 from .summary import Summary
-from .survival_targets import SurvivalTargets, check_comparable, stratified
+from .survival_targets import SurvivalTargets, check_comparable, stratified, warn_of_early_times
 
 
 @public_estimator("cox_regression", intercept_and_scale="standardize : bool")
@@ -133,6 +133,8 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
             If "auto" chooses no feature, or there are too few rows to choose any.
         SearchRangeWarning
             If "auto" chooses as many as it compares, and others are possible beyond it.
+        UserWarning
+            For times that are not positive.
         """
         return self._fit(X, stratified(y, strata), sample_weight, offset)
 
@@ -279,6 +281,7 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
         rows, codes = targets.rows(time, counted)
         if reset:
             check_comparable(rows, counted, codes)
+            warn_of_early_times(time, counted)
         return replace(table, y=rows, codes=codes)
 
     def _encode(self, given: Table, *, reset: bool = True) -> Table:

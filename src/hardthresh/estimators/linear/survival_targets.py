@@ -10,7 +10,7 @@ from array_api_compat import is_array_api_obj
 
 from hardthresh.arrays import to_numpy
 from hardthresh.constraints.labels import is_missing
-from hardthresh.core.errors import InvalidInputError, format_value, plural
+from hardthresh.core.errors import InvalidInputError, format_value, numbered, plural, warn
 
 from ..frames import frame_of
 
@@ -138,6 +138,23 @@ class SurvivalCodes:
         parts = [rows[:, :2], labels[:, None]]
         numeric = labels.dtype.kind in "fiub"
         return np.concatenate(parts if numeric else [part.astype(object) for part in parts], axis=1)
+
+
+def warn_of_early_times(time: np.ndarray, counted: np.ndarray) -> None:
+    """Warn of times that are not positive, in rows of positive weight.
+
+    The likelihood depends on the order of times alone, so they can be fitted; but a time since the start of an
+    observation is positive, and a first date that is after the last one is a mistake.
+    """
+    early = np.flatnonzero(counted & (time <= 0))
+    if early.size:
+        row = int(early[0])
+        have = "has a time that is" if early.size == 1 else "have times that are"
+        warn(
+            f"{plural(early.size, 'row')} {have} not positive, the first {time[row]:.6g} in {numbered('row', row)}; "
+            "times are counted from the start of the observation, so this is most often a mistake in the data: "
+            "correct or leave out these rows"
+        )
 
 
 def check_comparable(y: np.ndarray, counted: np.ndarray, codes: SurvivalCodes) -> None:
