@@ -1,10 +1,16 @@
 """The sentences that the command line and the report share."""
 
-import numpy as np
-import pytest
+import re
 
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.model_selection import KFold
+
+from hardthresh import SparseLinearRegressionCV
 from hardthresh.estimators import words
 from hardthresh.estimators.facts import read
+from hardthresh.report import write_report
 
 PARTS = [(5, 0.1, 0.7), (2, 0.1, 0.3)]
 
@@ -47,6 +53,36 @@ def test_deviances_are_spelt_like_their_distributions(build_grid, name):
 )
 def test_an_average_is_said_to_be_one(build_grid, parts, said):
     assert words.qualifications(read(build_grid(parts=parts))) == said
+
+
+@pytest.fixture(scope="module")
+def trees():
+    """A model of categories, of which "kind" has a rare level that one fold lacks, and "soil" means little."""
+    rng = np.random.default_rng(0)
+    kind, soil = np.repeat(["ash", "birch", "cedar", "elm"], [29, 25, 25, 1]), rng.choice(["clay", "sand", "silt"], 80)
+    numbers = rng.standard_normal((80, 2))
+    y = (kind == "ash") * 3.0 - (kind == "elm") * 40.0 + 2 * numbers[:, 0] + 0.05 * (soil == "clay")
+    X = pd.DataFrame(numbers, columns=["x", "z"]).assign(kind=pd.Categorical(kind), soil=pd.Categorical(soil))
+    model = SparseLinearRegressionCV(n_nonzero_coefs=[3], cv=KFold(4, shuffle=True, random_state=0), averaging="none")
+    return model.fit(X, y + 0.5 * rng.standard_normal(80))
+
+
+def test_the_levels_of_a_category_are_one_feature_in_folds_too(trees, tmp_path):
+    facts = read(trees)
+    levels = [feature for feature in facts.features if feature.column == "kind"]
+    assert len(levels) > 1
+    assert {feature.level_of for feature in levels} == {2}
+    whole = {feature.name: feature.share for feature in words.by_column(facts.features)}
+    assert set(whole) == set(trees.get_feature_names_out())
+    assert whole["kind"] == 1.0 > min(feature.share for feature in levels)
+    n_seldom = sum(share < 0.5 for share in whole.values())
+    assert words.qualifications(facts) == ([f"{n_seldom} of 3 is in fewer than half of the folds"] if n_seldom else [])
+    page = write_report(trees, tmp_path / "r.html").read_text(encoding="utf-8")
+    cards = dict(re.findall(r"<dt>(.+?)</dt>\s*<dd class=\"value\">(.+?)</dd>", page))
+    assert cards["Features in the model"] == "3 of 4"
+    n_always = list(whole.values()).count(1.0)
+    assert cards["Chosen in every fold"] == f"{n_always} of 3"
+    assert f"{n_always} of the 3 were" in page or f"all {n_always} were" in page
 
 
 @pytest.mark.parametrize(

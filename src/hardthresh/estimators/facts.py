@@ -50,6 +50,8 @@ class Feature:
         The categorical column of the table that it is a level of; None if it is a column itself.
     outputs : tuple of float
         With several outputs, its effect on each of them.
+    column : str
+        The name of that categorical column, on one line; empty if it is a column itself.
     """
 
     index: int
@@ -60,6 +62,7 @@ class Feature:
     requested: bool
     level_of: int | None = None
     outputs: tuple[float, ...] = ()
+    column: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +199,7 @@ def read(estimator: Any) -> Facts:
             share=None if shares is None else float(shares[j]),
             requested=j in wanted,
             outputs=tuple(each[:, j].tolist()) if outputs else (),
-            level_of=int(estimator.encoding_.features[j]) if encoded and j in estimator.encoding_.indicators else None,
+            **_source(estimator, j) if encoded else {},
         )
         for j in to_numpy(estimator.support_).tolist()
     ]
@@ -219,6 +222,16 @@ def read(estimator: Any) -> Facts:
         path=_path(estimator, chosen),
         outputs=outputs,
     )
+
+
+def _source(estimator: Any, j: int) -> dict[str, Any]:
+    """Return which categorical column an encoded one is a level of, and its name; nothing if it is none."""
+    encoding = estimator.encoding_
+    if j not in encoding.indicators:
+        return {}
+    column = int(encoding.features[j])
+    names = getattr(estimator, "feature_names_in_", None)
+    return {"level_of": column, "column": f"x{column}" if names is None else one_line(str(names[column]))}
 
 
 def _path(estimator: Any, chosen: CrossValidation | None) -> Path | None:

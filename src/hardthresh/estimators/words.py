@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from math import isnan
 
 from hardthresh.core.errors import plural
@@ -41,9 +42,22 @@ def _requested(facts: Facts) -> int:
 
 def columns(features: Iterable[Feature]) -> int:
     """Return the number of columns of the table that some features are, or are levels of."""
-    features = list(features)
-    levels = [feature.level_of for feature in features if feature.level_of is not None]
-    return len(features) - len(levels) + len(set(levels))
+    return len(by_column(features))
+
+
+def by_column(features: Iterable[Feature]) -> list[Feature]:
+    """Return one feature for each column of the table: the levels of one have its name, and the largest share of folds.
+
+    A fold whose rows lack a level chooses the others.
+    """
+    found: dict[tuple[bool, int], Feature] = {}
+    for feature in features:
+        level = feature.level_of is not None
+        key = level, feature.index if feature.level_of is None else feature.level_of
+        whole = replace(feature, name=feature.column) if level else feature
+        if key not in found or (whole.share or 0.0) > (found[key].share or 0.0):
+            found[key] = whole
+    return list(found.values())
 
 
 def all_requested(facts: Facts) -> bool:
@@ -142,7 +156,8 @@ def negative_weight(cv: CrossValidation) -> str:
 
 def _instability(facts: Facts) -> str:
     """Return how many features the folds seldom choose; nothing if they choose most of them."""
-    shares = [feature.share for feature in facts.features if not feature.requested and feature.share is not None]
+    chosen = by_column(feature for feature in facts.features if not feature.requested)
+    shares = [feature.share for feature in chosen if feature.share is not None]
     none, seldom = shares.count(0.0), sum(share < 0.5 for share in shares)
     if not seldom:
         return ""

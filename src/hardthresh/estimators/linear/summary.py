@@ -209,7 +209,7 @@ class Summary:
     def _record(self, feature: Feature) -> dict[str, Any]:
         worth = self.worth.get(feature.index, _UNKNOWN)
         record = asdict(feature) | asdict(worth)
-        del record["index"]
+        del record["index"], record["column"]
         return {"feature": record.pop("name")} | {key: _plain(value) for key, value in record.items()}
 
     def _head(self) -> list[str]:
