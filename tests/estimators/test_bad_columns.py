@@ -1,5 +1,7 @@
 """Errors about a column of a data frame name it, for every estimator; and so do those about columns of an array."""
 
+import re
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -107,3 +109,54 @@ def test_an_array_without_columns_is_refused(cls):
 def test_lists_of_unequal_length_are_refused():
     with pytest.raises(ValueError, match="inhomogeneous"):
         hardthresh.SparsePoissonRegression().fit([[1.0, 2.0], [1.0]], [1.0, 2.0])
+
+
+@every
+def test_complex_numbers_are_refused_in_one_line(cls):
+    with pytest.raises(InvalidInputError, match=r"^Complex data not supported: X has dtype complex128; .* X\.real$"):
+        fit(cls, np.ones((6, 2)) + 1j)
+
+
+UNREADABLE = {
+    "X is a tensor that requires gradients; give X.detach()": lambda X: X.requires_grad_(),
+    "X has dtype torch.bfloat16, which NumPy lacks; give X.to(torch.float32)": lambda X: X.bfloat16(),
+    "X is a tensor of the layout torch.sparse_coo; give X.to_dense(), or a": lambda X: X.to_sparse(),
+    "X is a tensor on the device meta, which holds no numbers": lambda X: X.to("meta"),
+}
+
+
+@pytest.mark.parametrize("message", UNREADABLE)
+@every
+def test_tensors_that_cannot_be_read_say_what_to_do(cls, message):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    with pytest.raises(InvalidInputError, match=re.escape(message)):
+        fit(cls, UNREADABLE[message](torch.ones(6, 2)))
+
+
+def test_targets_weights_and_new_rows_that_cannot_be_read_are_named():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    X = torch.tensor(np.random.default_rng(0).standard_normal((20, 3)))
+    y = X[:, 1].clone()
+    model = hardthresh.SparseLinearRegression(n_nonzero_coefs=1).fit(X, y)
+    with pytest.raises(InvalidInputError, match=r"^y is a tensor that requires gradients; give y\.detach\(\)$"):
+        model.fit(X, y.clone().requires_grad_())
+    with pytest.raises(InvalidInputError, match=r"^sample_weight has dtype torch\.bfloat16, which NumPy lacks"):
+        model.fit(X, y, sample_weight=torch.ones(20, dtype=torch.bfloat16))
+    with pytest.raises(InvalidInputError, match=r"^X has dtype torch\.bfloat16"):
+        model.predict(X.bfloat16())
+
+
+@pytest.mark.parametrize("where", ["fit", "predict"])
+def test_missing_and_infinite_values_of_a_tensor_are_located(where):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    X = torch.tensor(np.random.default_rng(0).standard_normal((20, 3)))
+    model = hardthresh.SparseLinearRegression(n_nonzero_coefs=1).fit(X, X[:, 1])
+    use = model.predict if where == "predict" else lambda rows: model.fit(rows, X[:, 1])
+    for value, message in (
+        (np.nan, "1 missing value in column 2 (counted from 0); fill"),
+        (np.inf, "column 2 (counted"),
+    ):
+        wrong = X.clone()
+        wrong[3, 2] = value
+        with pytest.raises(InvalidInputError, match=re.escape(message)):
+            use(wrong)

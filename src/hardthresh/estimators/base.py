@@ -27,6 +27,7 @@ from hardthresh.solvers import choose_solver, minimize
 
 from .callbacks import CallbackSupportMixin
 from .table import Table
+from .tensors import check_readable
 
 _FAR = 1e6
 """A mean of so many deviations is warned of: six of the sixteen digits are lost in a product and again in a square."""
@@ -268,6 +269,7 @@ def as_numbers(x: np.ndarray, name: str) -> np.ndarray:
 
 def _finite_rows(x: Any, X: Any, name: str, outputs: tuple[int, ...] = ()) -> np.ndarray:
     """Return one finite number per row, or one for each of its outputs, in the precision in which it was given."""
+    check_readable(x, name)
     rows: np.ndarray = np.asarray(to_numpy(x) if is_array_api_obj(x) else x)
     if rows.dtype.kind not in "fiub":
         raise InvalidInputError(f"{name} must be numeric, got dtype {rows.dtype}")

@@ -15,6 +15,7 @@ from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.errors import InvalidInputError, format_value, numbered, plural, warn
 
 from .frames import called, check_types, counted, frame_of, missing_values
+from .tensors import check_readable
 
 _ENCODE = "encode it as numbers, for example one column for each category, or leave it out"
 _CAST = "cast it to a category, or name it in categorical_features, or leave it out"
@@ -48,6 +49,8 @@ def validated(
     InvalidInputError
         With the column that holds text, dates, infinity, or NaN where this is not allowed.
     """
+    check_readable(X, "X")
+    check_readable(y, "y")
     given = X if numbers is None else numbers
     frame = frame_of(given)
     if frame is not None:
@@ -77,6 +80,7 @@ def validated(
             raise InvalidInputError(f"X has no columns; give one or more. {error}") from error
         if str(error).startswith("Input y contains"):
             raise _about_targets(y, error) from error
+        given = to_numpy(given) if is_array_api_obj(given) else given
         may_be_nan = options.get("ensure_all_finite") == "allow-nan"
         if not may_be_nan and str(error).startswith("Input X contains NaN"):
             missing = missing_values(given)
