@@ -117,7 +117,7 @@ BAD_ROWS = {
     "infinity": (lambda n: changed(np.ones(n), 7, np.inf), "contains NaN or infinity"),
     "text": (lambda n: ["a"] * n, "must be numeric, got dtype <U1"),
     "objects": (lambda n: np.array([None] * n), "must be numeric, got dtype object"),
-    "complex": (lambda n: np.full(n, 1j), "must be numeric, got dtype complex128"),
+    "complex": (lambda n: np.full(n, 1j), "has dtype complex128; give real numbers"),
 }
 
 
