@@ -195,5 +195,5 @@ def test_bad_lists_are_refused(model, groups, message):
 
 
 def test_more_groups_than_there_are_is_refused():
-    with pytest.raises(InvalidInputError, match=r"n_nonzero_groups must be .* 6"):
+    with pytest.raises(InvalidInputError, match=r"n_nonzero_groups must be .*\(6\)"):
         ht.SparseLinearRegression(groups=PATHWAYS, n_nonzero_groups=7).fit(X, Y)
