@@ -447,13 +447,14 @@ def test_few_rows_for_each_level_are_warned_of(n_sites, weight, share):
         model.fit(frame("polars", X, site=site), y, sample_weight=np.full(y.size, weight))
     n = 240 if weight == 2 else 120  # weight 2 is a row given twice
     expected = f"column 'site' has {n_sites} levels in {n} rows, which explain {share} of the variance of any target by"
-    assert [str(warning.message)[: len(expected)] for warning in caught] == ([] if share is None else [expected])
+    told = [str(warning.message) for warning in caught if "levels" in str(warning.message)]
+    assert [message[: len(expected)] for message in told] == ([] if share is None else [expected])
 
 
 def test_two_levels_are_never_too_many():
     X, site, y = sites(2)
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.filterwarnings("error", message="column 'site'")
         ht.SparseLinearRegression(n_nonzero_coefs=1).fit(frame("pandas", X[:9], site=site[:9]), y[:9])
 
 
