@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from html import escape
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from hardthresh.core.errors import MissingDependencyError, plural
 from hardthresh.core.numbers import number, percent, signed
+from hardthresh.core.printed import PrintedTable
 
 from .. import words
 from ..facts import Facts, Feature
@@ -175,36 +175,17 @@ class Summary:
         return frame
 
     def __str__(self) -> str:
-        header, rows, notes = self._table()
-        cells = [header, *rows]
-        width = [max(len(row[column]) for row in cells) for column in range(len(header))]
-        lines = [
-            "  ".join(
-                cell.ljust(size) if _is_words(title) else cell.rjust(size)
-                for cell, size, title in zip(row, width, header, strict=True)
-            ).rstrip()
-            for row in cells
-        ]
-        table = [] if not rows else ["", lines[0], "-" * max(map(len, lines)), *lines[1:]]
-        return "\n".join([*self._head(), *table, *notes])
+        return self._printed().to_text()
 
     def __repr__(self) -> str:
         return str(self)
 
     def _repr_html_(self) -> str:
+        return self._printed().to_html()
+
+    def _printed(self) -> PrintedTable:
         header, rows, notes = self._table()
-
-        def row(cells: list[str], tag: str) -> str:
-            style = ("left" if _is_words(title) else "right" for title in header)
-            return "".join(
-                f'<{tag} style="text-align: {side}">{escape(cell)}</{tag}>'
-                for cell, side in zip(cells, style, strict=True)
-            )
-
-        body = "".join(f"<tr>{row(cells, 'td')}</tr>" for cells in rows)
-        table = f"<table><thead><tr>{row(header, 'th')}</tr></thead><tbody>{body}</tbody></table>" if rows else ""
-        before, after = ("".join(f"<div>{escape(line)}</div>" for line in lines) for lines in (self._head(), notes))
-        return f"<div>{before}{table}{after}</div>"
+        return PrintedTable(self._head(), header, rows, notes, left=("feature", "group", "closest substitute"))
 
     def _record(self, feature: Feature) -> dict[str, Any]:
         worth = self.worth.get(feature.index, _UNKNOWN)
@@ -265,10 +246,6 @@ class Summary:
             f"Costs: the rise of the objective when the {unit} leaves{exchange}, and all coefficients are refitted.",
         ]
         return header, rows, notes + ([f"SE and costs are of {self.subject}."] if self.subject else [])
-
-
-def _is_words(title: str) -> bool:
-    return title in ("feature", "group", "closest substitute")
 
 
 def _with_errors(effects: Sequence[float], errors: Sequence[float]) -> list[str]:
