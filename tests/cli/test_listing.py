@@ -18,6 +18,7 @@ USES = {
     "step": lambda word: getattr(ht.steps, word),
     "algorithm": lambda word: getattr(ht.limited, word),
     "estimator": lambda word: getattr(ht, word),
+    "selector": lambda word: getattr(ht, word),
 }
 
 

@@ -10,7 +10,8 @@ import hardthresh.limited.estimators
 from hardthresh.core.registry import registered
 from levels import reaches
 
-ESTIMATORS = [example for entry in registered("estimator").values() for example in entry.examples()]
+KINDS = ("estimator", "selector")
+ESTIMATORS = [example for kind in KINDS for entry in registered(kind).values() for example in entry.examples()]
 FAMILIES = (
     "SparseLinearRegression",
     "SparseLogisticRegressionCV",

@@ -42,6 +42,11 @@ KINDS: dict[Kind, Listed] = {
     "estimator": Listed(
         ("estimators", "limited.estimators"), "Estimators", "hardthresh.SparseLinearRegression(n_nonzero_coefs=10)"
     ),
+    "selector": Listed(
+        ("estimators",),
+        "Selectors, which fit an estimator many times",
+        "hardthresh.Knockoffs(hardthresh.SparseLinearRegression())",
+    ),
 }
 
 

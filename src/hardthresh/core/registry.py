@@ -1,4 +1,4 @@
-"""The registry of every loss, constraint, step rule, solver, objective and estimator, by name.
+"""The registry of every loss, constraint, step rule, solver, objective, estimator and selector, by name.
 
 Registration is what makes the conformance tests, the documentation and ``hardthresh list`` pick a new thing up.
 """
@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 from .errors import InvalidInputError, format_value
 from .schema import Upgrade, stored
 
-Kind = Literal["loss", "constraint", "step", "solver", "objective", "estimator", "algorithm"]
+Kind = Literal["loss", "constraint", "step", "solver", "objective", "estimator", "selector", "algorithm"]
 T = TypeVar("T", bound=type)
 
 
@@ -45,8 +45,9 @@ def register(
 
     Parameters
     ----------
-    kind : {"loss", "constraint", "step", "solver", "objective", "estimator", "algorithm"}
-        The list; "algorithm" is that of `hardthresh.limited`, which chooses what to observe.
+    kind : {"loss", "constraint", "step", "solver", "objective", "estimator", "selector", "algorithm"}
+        The list; "selector" is that of estimators which choose features by fits of another estimator, and "algorithm"
+        that of `hardthresh.limited`, which chooses what to observe.
     name : str
         The name under which users ask for it; unique within its kind.
     examples : callable returning an iterable of instances, optional
@@ -79,7 +80,7 @@ def registered(kind: Kind) -> dict[str, Entry]:
 
     Parameters
     ----------
-    kind : {"loss", "constraint", "step", "solver", "objective", "estimator", "algorithm"}
+    kind : {"loss", "constraint", "step", "solver", "objective", "estimator", "selector", "algorithm"}
         The list.
 
     Returns
@@ -94,7 +95,7 @@ def lookup(kind: Kind, name: str) -> type:
 
     Parameters
     ----------
-    kind : {"loss", "constraint", "step", "solver", "objective", "estimator", "algorithm"}
+    kind : {"loss", "constraint", "step", "solver", "objective", "estimator", "selector", "algorithm"}
         The list.
     name : str
         The name.

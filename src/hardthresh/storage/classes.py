@@ -50,7 +50,7 @@ def kind_of(cls: type) -> str | None:
     """Return how a class is written, the key ``"$"`` of its nodes; None if it cannot be."""
     if issubclass(cls, Enum):
         return "enum"
-    if cls in [entry.cls for entry in registered("estimator").values()]:
+    if cls in [entry.cls for kind in ("estimator", "selector") for entry in registered(kind).values()]:
         return "estimator"
     return "object" if is_dataclass(cls) else None
 
