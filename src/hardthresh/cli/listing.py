@@ -43,9 +43,7 @@ KINDS: dict[Kind, Listed] = {
         ("estimators", "limited.estimators"), "Estimators", "hardthresh.SparseLinearRegression(n_nonzero_coefs=10)"
     ),
     "selector": Listed(
-        ("estimators",),
-        "Selectors, which fit an estimator many times",
-        "hardthresh.Knockoffs(hardthresh.SparseLinearRegression())",
+        ("estimators",), "Selectors with an estimator", "hardthresh.Knockoffs(SparseLinearRegression())"
     ),
 }
 
