@@ -25,7 +25,7 @@ from ..soundness import check_linear_model
 from ..table import Table
 from .assessment import AssessedModel
 from .choosing import is_auto
-from .criterion import CriterionPath, criterion_path
+from .criterion import CriterionPath, FitPath, criterion_path
 from .export import to_sklearn
 from .nuisance import Nuisance, settle
 from .problem import Problem, linear_predictor, point_of
@@ -160,12 +160,16 @@ class SparseLinearModel(ColumnSelector, AssessedModel):
         check_linear_model(self)
 
     def _choose_k(self, problem: Problem, seed: int) -> CriterionPath:
-        """Return the criterion of each number of features, or of groups, that the rows allow.
+        """Return the criterion of each number of features, or of groups, that the rows allow."""
+        problem = self._started(problem)
+        return criterion_path(problem, self._fits_of(problem, seed))
+
+    def _fits_of(self, problem: Problem, seed: int) -> FitPath:
+        """Return a function that yields the fits of an objective with some numbers of features, or of groups.
 
         A solver that shares no work between budgets starts from the fit before: 1.2 to 3 times as fast on 100 x 30 to
         500 x 5,000 tables, with the same criterion or a better one.
         """
-        problem = self._started(problem)
         solver = self._solver(problem)
         nuisance = self._nuisance()
 
@@ -186,7 +190,7 @@ class SparseLinearModel(ColumnSelector, AssessedModel):
                 else:
                     yield nuisance.finish(replace(problem.with_budget(k), objective=objective), result).result
 
-        return criterion_path(problem, fit_path)
+        return fit_path
 
     def _keep_choice(self, choice: CriterionPath | None, problem: Problem, table: Table, w: Any) -> None:
         """Set the attributes of a number that was chosen, and warn where it says little; None: it was given.
