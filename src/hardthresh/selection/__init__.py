@@ -6,11 +6,13 @@ from hardthresh.solvers.working_set.generalized_folds import generalized_fold_pa
 
 from .averaging import exponential_weights, stacking_weights
 from .criteria import aic, bic, degrees_of_freedom, ebic, gic
+from .knockoffs import KnockoffPlan, knockoff_e_values, knockoff_threshold, select_by_e_values
 from .null_test import null_p_value
 from .path import path
 
 __all__ = [
     "FoldPath",
+    "KnockoffPlan",
     "aic",
     "bic",
     "degrees_of_freedom",
@@ -18,8 +20,11 @@ __all__ = [
     "exponential_weights",
     "generalized_fold_paths",
     "gic",
+    "knockoff_e_values",
+    "knockoff_threshold",
     "least_squares_fold_paths",
     "null_p_value",
     "path",
+    "select_by_e_values",
     "stacking_weights",
 ]
