@@ -22,7 +22,7 @@ SCALES = np.array([1e-3, 0.5, 1.0, 2.0, 30.0, 1e4])
 COVARIANCES = {name: S * np.outer(SCALES, SCALES) for name, S in CORRELATIONS.items()}
 every = pytest.mark.parametrize("name", CORRELATIONS)
 some_tested = pytest.mark.parametrize("tested", [np.arange(6), np.array([0, 2, 3, 5])], ids=["all", "some"])
-STATISTICS = st.lists(st.integers(-6, 12), min_size=1, max_size=25).map(lambda W: np.array(W) / 2.0)
+STATISTICS = st.lists(st.integers(-6, 12), min_size=1, max_size=25).map(lambda statistics: np.array(statistics) / 2.0)
 
 
 def entropy(S, diagonal):
@@ -110,23 +110,25 @@ def test_a_column_that_depends_on_others_is_named():
 
 @given(STATISTICS, st.sampled_from([0.05, 0.2, 0.25, 0.5]), st.sampled_from([0, 1]))
 @draws(200)
-def test_the_threshold_is_the_smallest_that_keeps_the_level(W, fdr, offset):
+def test_the_threshold_is_the_smallest_that_keeps_the_level(statistics, fdr, offset):
     def proportion(t):
-        return (offset + np.sum(W <= -t)) / max(1, np.sum(W >= t))
+        return (offset + np.sum(statistics <= -t)) / max(1, np.sum(statistics >= t))
 
-    sizes, proportions = smallest_proportions(W, offset)
-    assert_array_equal(sizes, sorted({abs(w) for w in W} - {0.0}))
+    sizes, proportions = smallest_proportions(statistics, offset)
+    assert_array_equal(sizes, sorted({abs(w) for w in statistics} - {0.0}))
     assert_array_equal(proportions, [proportion(t) for t in sizes])
     allowed = [t for t in sizes if proportion(t) <= fdr]
-    assert knockoff_threshold(W, fdr, offset) == min(allowed, default=np.inf)
+    assert knockoff_threshold(statistics, fdr, offset) == min(allowed, default=np.inf)
 
 
 @given(STATISTICS, st.sampled_from([0.05, 0.2, 0.25, 0.5]))
 @draws(200)
-def test_e_values_of_one_draw_select_what_its_threshold_selects(W, fdr):
+def test_e_values_of_one_draw_select_what_its_threshold_selects(statistics, fdr):
     """Ren and Barber (2024), section 3: the filter is the e-BH procedure with the e-values at its own threshold."""
-    threshold = knockoff_threshold(W, fdr)
-    assert_array_equal(select_by_e_values(knockoff_e_values(W, threshold), fdr), np.flatnonzero(W >= threshold))
+    threshold = knockoff_threshold(statistics, fdr)
+    assert_array_equal(
+        select_by_e_values(knockoff_e_values(statistics, threshold), fdr), np.flatnonzero(statistics >= threshold)
+    )
 
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=20).map(np.array), st.sampled_from([0.1, 0.25, 0.5]))
@@ -144,11 +146,11 @@ def test_coins_keep_the_level(level):
     rng = np.random.default_rng(5)
     shares, sums = [], []
     for _ in range(4000):
-        W = np.abs(rng.standard_normal(75)) + np.r_[np.full(15, 1.5), np.zeros(60)]
-        W[15:] *= rng.choice([-1.0, 1.0], 60)
-        threshold = knockoff_threshold(W, level)
-        selected = W >= threshold
+        statistics = np.abs(rng.standard_normal(75)) + np.r_[np.full(15, 1.5), np.zeros(60)]
+        statistics[15:] *= rng.choice([-1.0, 1.0], 60)
+        threshold = knockoff_threshold(statistics, level)
+        selected = statistics >= threshold
         shares.append(selected[15:].sum() / max(1, selected.sum()))
-        sums.append(knockoff_e_values(W, threshold)[15:].sum())
+        sums.append(knockoff_e_values(statistics, threshold)[15:].sum())
     assert 0.5 * level < np.mean(shares) < level + 0.006
     assert np.mean(sums) < 75 * 1.05

@@ -145,7 +145,7 @@ class KnockoffPlan:
         cls,
         second_moments: np.ndarray,
         tested: np.ndarray | None = None,
-        name: Callable[[int], str] = partial(numbered, "column"),
+        name: Callable[[int], str] | None = None,
     ) -> KnockoffPlan:
         """Return the plan of the largest entropy, given the columns that are not tested.
 
@@ -155,8 +155,8 @@ class KnockoffPlan:
             S, symmetric and positive definite.
         tested : array of int, optional
             The columns with a knockoff. Default: all.
-        name : callable
-            How a message calls a column.
+        name : callable, optional
+            How a message calls a column. Default: by its number.
 
         Returns
         -------
@@ -168,6 +168,7 @@ class KnockoffPlan:
             If S is not positive definite, with the first column that is a combination of others.
         """
         tested = np.arange(len(second_moments)) if tested is None else tested
+        name = partial(numbered, "column") if name is None else name
         scale = np.sqrt(np.diag(second_moments))
         precision = _inverse(second_moments / np.outer(scale, scale), name)
         of_tested = precision[np.ix_(tested, tested)]
@@ -250,15 +251,15 @@ def _root(matrix: np.ndarray) -> np.ndarray:
         return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
 
 
-def smallest_proportions(W: np.ndarray, offset: int = 1) -> tuple[np.ndarray, np.ndarray]:
+def smallest_proportions(statistics: np.ndarray, offset: int = 1) -> tuple[np.ndarray, np.ndarray]:
     r"""Return the possible thresholds, and the estimated proportion of false discoveries at each.
 
     .. math:: \hat q(t) = \frac{\text{offset} + \#\{j : W_j \le -t\}}{\max(1, \#\{j : W_j \ge t\})}
 
     Parameters
     ----------
-    W : array, shape (d,)
-        The statistics: large if the column says more than its knockoff, with independent signs where it is null.
+    statistics : array, shape (d,)
+        W: large if the column says more than its knockoff, with independent signs where it is null.
     offset : {1, 0}
         1 for control of the false discovery rate; 0 for that of the modified one, whose denominator is larger by
         1 / q.
@@ -270,14 +271,14 @@ def smallest_proportions(W: np.ndarray, offset: int = 1) -> tuple[np.ndarray, np
     proportions : array
         The estimate at each.
     """
-    sizes = np.unique(np.abs(W[W != 0]))
-    increasing = np.sort(W)
+    sizes = np.unique(np.abs(statistics[statistics != 0]))
+    increasing = np.sort(statistics)
     positive = increasing.size - np.searchsorted(increasing, sizes, side="left")
     negative = np.searchsorted(increasing, -sizes, side="right")
     return sizes, (offset + negative) / np.maximum(positive, 1)
 
 
-def knockoff_threshold(W: np.ndarray, fdr: float, offset: int = 1) -> float:
+def knockoff_threshold(statistics: np.ndarray, fdr: float, offset: int = 1) -> float:
     r"""Return the smallest threshold at which the estimated proportion of false discoveries is at most a level.
 
     .. math:: T = \min\{t > 0 : \frac{\text{offset} + \#\{j : W_j \le -t\}}{\max(1, \#\{j : W_j \ge t\})}
@@ -285,12 +286,12 @@ def knockoff_threshold(W: np.ndarray, fdr: float, offset: int = 1) -> float:
 
     Parameters
     ----------
-    W : array, shape (d,)
-        The statistics.
+    statistics : array, shape (d,)
+        W: large if the column says more than its knockoff, negative if it says less.
     fdr : float
         q, the level, in (0, 1).
     offset : {1, 0}
-        As for `smallest_proportions`.
+        1 controls the false discovery rate, 0 the modified one.
 
     Returns
     -------
@@ -315,17 +316,17 @@ def knockoff_threshold(W: np.ndarray, fdr: float, offset: int = 1) -> float:
     >>> knockoff_threshold(W, 0.25), knockoff_threshold(W, 0.2), knockoff_threshold(W, 0.2, offset=0)
     (6.0, inf, 0.5)
     """
-    sizes, proportions = smallest_proportions(W, offset)
+    sizes, proportions = smallest_proportions(statistics, offset)
     return float(sizes[proportions <= fdr].min(initial=np.inf))
 
 
-def knockoff_e_values(W: np.ndarray, threshold: float) -> np.ndarray:
+def knockoff_e_values(statistics: np.ndarray, threshold: float) -> np.ndarray:
     r"""Return the e-value of each column: :math:`d \, 1[W_j \ge T] / (1 + \#\{i : W_i \le -T\})`.
 
     Parameters
     ----------
-    W : array, shape (d,)
-        The statistics.
+    statistics : array, shape (d,)
+        W: large if the column says more than its knockoff, negative if it says less.
     threshold : float
         T, as of `knockoff_threshold` at any level.
 
@@ -347,7 +348,7 @@ def knockoff_e_values(W: np.ndarray, threshold: float) -> np.ndarray:
     >>> knockoff_e_values(np.array([9.0, 8.0, 7.0, 6.0, -1.0, 0.5]), threshold=1.0)
     array([3., 3., 3., 3., 0., 0.])
     """
-    return np.asarray(W.size * (W >= threshold) / (1 + np.count_nonzero(W <= -threshold)))
+    return np.asarray(statistics.size * (statistics >= threshold) / (1 + np.count_nonzero(statistics <= -threshold)))
 
 
 def select_by_e_values(e_values: np.ndarray, fdr: float) -> np.ndarray:
