@@ -531,7 +531,7 @@ def test_paths_are_numpy_arrays_in_double_precision():
 WORKING_SETS = {
     "screened": {"_FEW": -(10**9)},
     "all columns": {"_FEW": 10**9},
-    "screened for want of memory": {"_FEW": 10**9, "_ENTRIES": 1},
+    "screened for want of memory": {"_FEW": 10**9, "ENTRIES": 1},
 }
 
 

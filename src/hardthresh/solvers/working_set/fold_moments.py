@@ -70,6 +70,12 @@ class Fold:
     diagonal: np.ndarray = field(default_factory=lambda: np.empty(0))
     fits: list[FoldFit] = field(default_factory=list)
 
+    def fit(self, chosen: np.ndarray, coef: np.ndarray, ridge: float, threshold: float) -> FoldFit:
+        """Return a fit to some places of the working set, in any order."""
+        order = np.argsort(chosen)
+        columns, coef = self.working_set[chosen][order], coef[order]
+        return FoldFit(columns, coef, self.level - float(coef @ self.mean[columns]), ridge, threshold)
+
     def screen(self, slope: np.ndarray, fit: FoldFit, bounds: np.ndarray | None) -> None:
         """Add the columns to the working set whose scores at a fit are above its threshold; see `model.screen`."""
         curvature = self.variance + fit.ridge * self.penalty

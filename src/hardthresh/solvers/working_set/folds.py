@@ -12,31 +12,26 @@ are standardised and screened by moments of its own training rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import reduce
 
 import numpy as np
 
-from hardthresh.arrays import double, gather, move, namespace
+from hardthresh.arrays import double, move
 from hardthresh.core.constraint import CoordinateBudget
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.threads import serial_blas
-from hardthresh.designs import Design, centred_block
 from hardthresh.objectives import LinearModel
 
 from .effort import EFFORTS
-from .fold_moments import Fold, FoldFit, Parts
+from .fold_moments import Fold, Parts
 from .fold_path import FoldPath, checked_budgets, checked_ridges, checked_training, searched_ridge
-from .model import Gram, difference, tolerances_at_scale, union
+from .model import Gram, union
 from .search import descend, forward_backward, grow
 from .state import next_checkpoint
-from .tableau import Tableau
+from .training_sets import ENTRIES, TrainingSets
 
 _FOLDS = 16
 """How many folds share their work, a limit of memory: with 4 to 64 the scores of 40 models are the same. More folds are
 divided into batches."""
-_ENTRIES = 1 << 23
-"""Limit of the entries of the right-hand sides of one product with the data, and of the Gram matrices of all columns:
-64 MB each."""
 _SCREENING_RATIO = EFFORTS["fast"].screening_ratio
 """A fold only has to rank the budgets."""
 _FEW, _FEW_PER_CHOICE = 100, 4
@@ -44,15 +39,6 @@ _FEW, _FEW_PER_CHOICE = 100, 4
 columns screening takes 1.1, 1.0 and 0.9 of the time, with 120 to 200 rows; for 10 of 100, 200 and 300 columns 1.4, 0.9
 and 0.7. Unlike the solver, which needs its own coefficients, folds do so in single precision, too: on 30 tables of
 120 x 90, with means of up to a thousand deviations, mean scores differ by 9e-4 at most, and the chosen k is equal."""
-_CONSTANT = 64
-"""A column is constant in a fold if its variance is at most so many units of rounding of its mean square: sums by pairs
-of up to 2^64 rows are off by less."""
-_ALIKE = 1e-4
-"""Screening may be in single precision if no column that varies in a fold has a variance there of less than this share
-of its mean square: then the rounding of 1e-6 of the column is at most 1e-4 of its part in the fold."""
-_SMALLEST = 1e-60
-"""Nor if a mean square is below this number or above its inverse: entries of 1e-30 have all digits of single precision,
-down to a hundred millionth of them."""
 
 
 @serial_blas()
@@ -125,8 +111,8 @@ def least_squares_fold_paths(
     return paths
 
 
-class _Folds:
-    """Folds that share their products with the data."""
+class _Folds(TrainingSets):
+    """Folds whose moments and Gram matrices are sums of those of parts of the rows."""
 
     def __init__(
         self,
@@ -138,32 +124,18 @@ class _Folds:
         standardize: bool,
         tol: float,
     ) -> None:
-        self._design, self._row_weights, self._intercept = objective.design, objective.weights, intercept
-        self._y = objective.y if objective.offset is None else objective.y - objective.offset
-        self._bounds, self._tol, self._training = selection.bounds, tol, training
-        n, d = objective.design.shape
-        self._n_columns = d - intercept
-        self._free = np.array([j for j in selection.free if not (intercept and j == d - 1)], dtype=np.int64)
-        self._eps = float(namespace(self._y).finfo(self._y.dtype).eps)
-        inside, weights = np.zeros((n, len(training))), double(self._row_weights)
-        for fold, rows in enumerate(training):
-            np.add.at(inside[:, fold], rows, 1.0)  # a row may be drawn twice
-        self._parts = Parts.of(training, inside, weights)
-        inside *= weights[:, None]
-        inside /= inside.sum(axis=0)
-        self._weights = namespace(self._y).astype(move(inside, self._y), self._y.dtype, copy=False)
+        super().__init__(objective, selection, training, intercept=intercept, standardize=standardize, tol=tol)
+        weights = double(self._row_weights)
+        self._parts = Parts.of(training, self._counts, weights)
         parts = [move(rows, self._y) for rows in self._parts.rows]
         read = self._design.part_moments(self._row_weights, self._y, parts, centred=intercept)
         self._part_mean, squares, products = (double(each) for each in read)
-        self._folds = list(self._null_models(squares, products, weights, standardize=standardize))
+        self._folds = list(self._null_models(squares, products, weights))
         total = self._parts.weight.sum()
         size = np.sum(squares + self._parts.weight[:, None] * self._part_mean**2, axis=0) / total
-        in_range = bool(np.all((size == 0.0) | ((size > _SMALLEST) & (size < 1.0 / _SMALLEST))))
-        self._single = in_range and all(np.all(fold.variance >= _ALIKE * size) for fold in self._folds)
+        self._single = self._in_single(size)
 
-    def _null_models(
-        self, squares: np.ndarray, products: np.ndarray, weights: np.ndarray, *, standardize: bool
-    ) -> Iterator[Fold]:
+    def _null_models(self, squares: np.ndarray, products: np.ndarray, weights: np.ndarray) -> Iterator[Fold]:
         """Yield each fold with its moments, from those of the parts."""
         parts, y = self._parts, double(self._y)
         level, spread = np.zeros(len(parts.rows)), np.zeros(len(parts.rows))
@@ -176,17 +148,7 @@ class _Folds:
             gap, y_gap, per_weight = self._part_mean - mean, level - y_mean, share / parts.weight
             variance = per_weight @ squares + share @ (gap * gap)
             slope = per_weight @ products + (share * y_gap) @ gap
-            if self._intercept:
-                variance[~(variance > _CONSTANT * self._eps * (variance + mean * mean))] = 0.0
-            penalty = variance.copy() if standardize else np.ones_like(variance)
-            penalty[self._free] = 0.0
-            variance[~(variance > 0)] = np.inf
-            outside = np.isfinite(variance)
-            outside[self._free] = False
-            scale = 0.5 * float(share @ (spread + y_gap * y_gap))
-            if scale <= 0.5 * (_CONSTANT * self._eps * y_mean) ** 2:  # a constant target
-                slope, scale = np.zeros_like(slope), 0.0
-            yield Fold(mean, slope, variance, penalty, outside, y_mean, scale, self._free)
+            yield self._fold(mean, variance, slope, y_mean, float(share @ (spread + y_gap * y_gap)))
 
     def paths(self, budgets: list[int], ridges: np.ndarray) -> list[FoldPath]:
         """Fill the working sets, with all columns or by screening, and fit all budgets with all ridges."""
@@ -199,7 +161,7 @@ class _Folds:
     def _takes_all_columns(self, budget: int) -> bool:
         """Return whether the columns are few, and so are the numbers in their Gram matrices."""
         entries = self._n_columns**2 * (len(self._folds) + len(self._parts.rows))
-        return self._n_columns <= _FEW + _FEW_PER_CHOICE * budget and entries <= _ENTRIES
+        return self._n_columns <= _FEW + _FEW_PER_CHOICE * budget and entries <= ENTRIES
 
     def _add_grams_of_parts(self) -> None:
         """Take all columns that vary as the working sets; their Gram matrices are sums of those of the parts."""
@@ -227,60 +189,6 @@ class _Folds:
         if checkpoints:
             self._screen(checkpoints, ridges, with_exchanges=True)
 
-    def _tableau(self, number: int, ridge: float) -> Tableau:
-        """Return the tableau of a fold's null model with a ridge; the next tableau of the fold changes its matrix."""
-        self._extend_gram(number)
-        fold = self._folds[number]
-        columns, matrix = fold.working_set, fold.gram.matrix
-        np.fill_diagonal(matrix, fold.diagonal + ridge * fold.penalty[fold.gram.columns])
-        free = np.searchsorted(columns, self._free).tolist()
-        bounds = None if self._bounds is None else self._bounds[:, columns]
-        return Tableau(
-            matrix, fold.slope[columns], free, n_free=len(free), gram_rows=fold.gram.rows(columns), bounds=bounds
-        )
-
-    def _tolerances(self, fold: Fold, tableau: Tableau) -> tuple[float, float]:
-        """Return what is rounding and what is negligible for a fold: its null model has the free columns."""
-        scale = max(fold.scale - tableau.decrease, self._eps * fold.scale)
-        return tolerances_at_scale(self._eps, self._tol, scale)
-
-    def _extend_gram(self, number: int) -> None:
-        """Compute what the Gram matrix of a fold lacks of its working set."""
-        fold, rows = self._folds[number], self._training[number]
-        columns, known = fold.working_set, fold.gram.columns
-        new = difference(columns, np.sort(known))
-        if new.size == 0:
-            return
-        block = self._centred(columns, rows, fold.mean)
-        added = block.columns(move(columns.searchsorted(new), self._y)) if known.size else block
-        products, every = self._products(block, added, rows), np.concatenate([known, new])
-        matrix = np.empty((every.size, every.size))
-        matrix[: known.size, : known.size] = fold.gram.matrix
-        matrix[:, known.size :] = products[columns.searchsorted(every)]
-        matrix[known.size :, : known.size] = matrix[: known.size, known.size :].T
-        fold.gram = Gram(every, matrix)
-        fold.diagonal = np.concatenate([fold.diagonal, matrix.diagonal()[known.size :]])
-
-    def _covariances(self, columns: np.ndarray, rows: np.ndarray, mean: np.ndarray) -> np.ndarray:
-        """Return the covariances of some columns over some rows, with the mean of each of all columns."""
-        block = self._centred(columns, rows, mean)
-        return self._products(block, block, rows)
-
-    def _centred(self, columns: np.ndarray, rows: np.ndarray, mean: np.ndarray) -> Design:
-        """Return some columns of some rows, less their means if there is an intercept."""
-        where, some = move(rows, self._y), move(columns, self._y)
-        if not self._intercept:
-            return self._design.block(where, some)
-        center = namespace(self._y).astype(move(mean[columns], self._y), self._y.dtype)
-        return centred_block(self._design, where, some, center)
-
-    def _products(self, left: Design, right: Design, rows: np.ndarray) -> np.ndarray:
-        """Return the weighted mean products of two blocks of columns of some rows."""
-        weights = gather(self._row_weights, move(rows, self._y))
-        products = double(left.gram(weights, None if left is right else right))
-        products /= np.sum(double(weights))
-        return products
-
     def _screen(self, budgets: list[int], ridges: list[float], *, with_exchanges: bool) -> None:
         """Add columns to the folds' working sets by the gradients at fits with some budgets, greedy or exchanged."""
         for number, (fold, ridge) in enumerate(zip(self._folds, ridges, strict=True)):
@@ -294,34 +202,8 @@ class _Folds:
                 full = with_exchanges and best.size == size
                 score = best.lowest_chosen_score() if full else best.highest_score()
                 threshold = max(_SCREENING_RATIO * score, rounding) if k else 0.0
-                order = np.argsort(best.chosen)
-                columns, coef = fold.working_set[best.chosen][order], best.coef[order]
-                fold.fits.append(
-                    FoldFit(columns, coef, fold.level - float(coef @ fold.mean[columns]), ridge, threshold)
-                )
-        fits = [(fold, fit) for fold in range(len(self._folds)) for fit in self._folds[fold].fits]
-        size = max(1, _ENTRIES // self._y.shape[0])
-        for start in range(0, len(fits), size):
-            some = fits[start : start + size]
-            for (number, fit), slope in zip(some, self._slopes(some), strict=True):
-                self._folds[number].screen(slope, fit, self._bounds)
-
-    def _slopes(self, fits: list[tuple[int, FoldFit]]) -> np.ndarray:
-        """Return the negative gradients at some fits of folds, shape (n_fits, d): one product with the data for all."""
-        if all(fit.columns.size == 0 for _, fit in fits):
-            return np.stack([self._folds[number].slope for number, _ in fits])
-        xp, like = namespace(self._y), self._y
-        columns = reduce(union, (fit.columns for _, fit in fits))
-        coefs = np.zeros((columns.size, len(fits)))
-        for place, (_, fit) in enumerate(fits):
-            coefs[np.searchsorted(columns, fit.columns), place] = fit.coef
-        coef, intercepts = (
-            xp.astype(move(x, like), like.dtype) for x in (coefs, np.array([fit.intercept for _, fit in fits]))
-        )
-        residual = like[:, None] - intercepts - self._design.columns(move(columns, like)).predict(coef)
-        residual *= xp.take(self._weights, move(np.array([number for number, _ in fits]), like), axis=1)
-        pullback = self._design.screening_pullback if self._single else self._design.pullback
-        return double(pullback(residual)).T
+                fold.fits.append(fold.fit(np.array(best.chosen, dtype=np.int64), best.coef, ridge, threshold))
+        self._screen_at_fits()
 
     def _path(self, number: int, budgets: list[int], ridges: list[float]) -> FoldPath:
         """Return the fits of a fold, of which those with the same ridge are searched together."""
