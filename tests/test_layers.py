@@ -95,6 +95,7 @@ HELPERS = {
     "solvers/working_set/fold_moments.py": "moments of the columns over the training rows of each fold",
     "solvers/working_set/fold_path.py": "the fits of a fold, and checks of what is asked for",
     "solvers/working_set/training_sets.py": "sets of training rows that share their products with the data",
+    "solvers/working_set/half_samples.py": "the columns that many halves of the rows choose, at once",
     "solvers/working_set/folds.py": "the paths of all folds of a cross-validation at once",
     "solvers/working_set/generalized_folds.py": "the same for losses that are not squared",
     "solvers/working_set/training_fold.py": "the null model, quadratic approximations and refits of a fold",

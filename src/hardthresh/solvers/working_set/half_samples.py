@@ -1,0 +1,249 @@
+"""The columns that least squares chooses on each of many halves of the rows, for stability selection.
+
+The halves share their products with the data: three for the moments of all columns, and one for each round of
+screening. Nothing that a half decides depends on the rows of another: its columns are standardised, screened and
+searched by moments of its own rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hardthresh.arrays import double, move
+from hardthresh.core.constraint import CoordinateBudget
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.threads import serial_blas
+from hardthresh.objectives import LinearModel
+from hardthresh.solvers.gains import twice_gains
+
+from .effort import EFFORTS
+from .fold_path import checked_ridges, checked_training
+from .model import with_neighbours
+from .search import Fit, add_drop_counts, descend, forward_backward, grow
+from .state import next_checkpoint
+from .tableau import Tableau
+from .training_sets import ENTRIES, TrainingSets
+
+_FIRST = 64
+"""How many columns of the highest correlation with y a half begins with. With 500 rows, 5,000 columns and k = 10, 100
+halves take 22 single fits with 32 to 64 and choose what independent fits do; with 256 and without screening on the way
+24, and at a correlation of .9 one half in thirty chooses worse."""
+_RATIO = 0.4
+"""A column joins the working set if its score is more than this share of the reference score. With .2 these halves
+take 26 to 34 fits and choose the same, with .6 18 to 20, and of 200 rows, 1,000 columns and k = 10 a mean residual sum
+of squares that is higher by .6 %."""
+_ROUNDS = 4
+"""Limit of the searches of a half. On these data no half asks for more than 3; of 200 rows, 1,000 columns and k = 20 a
+quarter does, whose columns are as good as exchangeable."""
+_LEAST_SHARE = 0.01
+"""The variance of a column over a half is computed anew if it is less than this share of its mean square over the half
+about the origin, where two digits are lost; see `Design.part_moments`."""
+_EFFORT = EFFORTS["balanced"]
+"""A half is searched as the default solver does."""
+
+
+@serial_blas()
+def least_squares_half_samples(
+    objective: LinearModel,
+    selection: CoordinateBudget,
+    training: Sequence[np.ndarray],
+    ridge: float = 0.0,
+    *,
+    intercept: bool,
+    standardize: bool,
+    tol: float = 1e-8,
+) -> list[np.ndarray]:
+    """Return the columns that a least-squares problem chooses on each of several sets of rows, halves of them or not.
+
+    Parameters
+    ----------
+    objective : LinearModel
+        The squared loss on all rows. Its own ridge is not used.
+    selection : CoordinateBudget
+        How many columns are chosen, which are free, and their bounds.
+    training : sequence of array of int
+        The rows of each set.
+    ridge : float
+        The ridge >= 0 of the columns that are not free.
+    intercept : bool
+        Whether the last column is one everywhere, and free.
+    standardize : bool
+        Whether the ridge is that of columns scaled to unit variance over the rows of a set, or of the columns as they
+        are.
+    tol : float
+        Decrease of an exchange, relative to the null model, that counts as progress.
+
+    Returns
+    -------
+    list of array of int
+        The columns of each set, increasing, with the free ones and without that of ones.
+
+    Raises
+    ------
+    InvalidInputError
+        For another loss, a ridge that is negative or not finite, or rows that are empty, of no weight, or anything but
+        row numbers.
+
+    Notes
+    -----
+    For each set:
+
+    1. The 64 columns of the highest correlation with y are its first working set.
+    2. Columns are screened at the fits of 4, 10, 25, ... and k columns of a forward path. Those with a score above 0.4
+       of the highest of the working set join it, at most 32 at a fit, or as many as the fit has.
+    3. The fit of k columns is improved by exchanges. Columns are screened there, now with the least score that a chosen
+       one would have as the reference, and at the fits without each of four parts of it.
+    4. Sweeps over numbers near k, exchanges, add-drop moves and replacements choose the columns, as in
+       `hardthresh.solvers.WorkingSet`. Columns are screened once more; this step is repeated if one joins, up to four
+       times.
+
+    Heuristic, as that solver is. With 500 rows, 5,000 columns and k = 10 the choice is that of an independent fit in
+    all halves where neighbours correlate by .5 and by .9; see ``benchmarks/stability.py``. Where chosen columns are
+    as many as a tenth of the rows or more, both often end at different supports of similar value.
+
+    Cost: three products of the data with a right-hand side for each set, in double precision, and some ten in single
+    precision; for each set a Gram matrix of its working set of 100 to 300 columns, and some hundred updates of a
+    tableau.
+    """
+    if not objective.traits.quadratic:
+        raise InvalidInputError(f"half-samples share their work for the squared loss only, not for {objective.loss}")
+    training = checked_training(training, objective)
+    own = float(checked_ridges([ridge], 1)[0, 0])
+    supports: list[np.ndarray] = []
+    size = max(1, ENTRIES // max(objective.design.shape))
+    for start in range(0, len(training), size):
+        some = training[start : start + size]
+        halves = _HalfSamples(objective, selection, some, intercept=intercept, standardize=standardize, tol=tol)
+        supports += halves.supports(selection.budget, own)
+    return supports
+
+
+class _HalfSamples(TrainingSets):
+    """Sets of rows whose moments are products of the data with the weights of all of them."""
+
+    def __init__(
+        self,
+        objective: LinearModel,
+        selection: CoordinateBudget,
+        training: list[np.ndarray],
+        *,
+        intercept: bool,
+        standardize: bool,
+        tol: float,
+    ) -> None:
+        super().__init__(objective, selection, training, intercept=intercept, standardize=standardize, tol=tol)
+        y = double(self._y)
+        level = y @ self._shares if intercept else np.zeros(len(training))
+        gaps = y[:, None] - level
+        spread = (self._shares * gaps**2).sum(axis=0)
+        design = self._design.double()
+        shares, weighted = (move(part, self._y) for part in (self._shares, self._shares * gaps))
+        mean, slope = (double(design.pullback(part)).T.copy() for part in (shares, weighted))
+        variance = double(design.pullback_squares(shares)).T.copy()
+        size = variance.mean(axis=0)
+        if intercept:
+            squares = variance.copy()
+            variance -= mean * mean
+            for number, far in enumerate(~(variance >= _LEAST_SHARE * squares)):
+                columns = np.flatnonzero(far[: self._n_columns])
+                if columns.size:
+                    exact = self._moments(number, columns)
+                    mean[number, columns], variance[number, columns], slope[number, columns] = exact
+        else:
+            mean[:] = 0.0
+        each = zip(mean, variance, slope, level.tolist(), spread.tolist(), strict=True)
+        self._folds = [self._fold(*moments) for moments in each]
+        self._single = self._in_single(size)
+
+    def _moments(self, number: int, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the mean, the variance and the covariance with y of some columns over a set, from its rows alone."""
+        rows = self._training[number]
+        part = self._design.columns(move(columns, self._y))
+        read = part.part_moments(self._row_weights, self._y, [move(rows, self._y)], centred=True)
+        mean, squares, products = (double(each)[0] for each in read)
+        total = double(self._row_weights)[rows].sum()
+        return mean, squares / total, products / total
+
+    def supports(self, budget: int, ridge: float) -> list[np.ndarray]:
+        """Return the columns that each set chooses with a ridge."""
+        numbers = range(len(self._folds))
+        for number in numbers:
+            self._begin(number, ridge)
+        for look in (self._look_along_path, self._look_after_exchanges):
+            for number in numbers:
+                look(number, budget, ridge)
+            self._screen_at_fits()
+        supports, changed = [self._free] * len(self._folds), list(numbers)
+        for _ in range(_ROUNDS):
+            for fold in self._folds:
+                fold.fits = []
+            for number in changed:
+                supports[number] = self._search(number, budget, ridge)
+            sizes = [fold.working_set.size for fold in self._folds]
+            self._screen_at_fits()
+            changed = [number for number in numbers if self._folds[number].working_set.size > sizes[number]]
+            if not changed:
+                break
+        return supports
+
+    def _begin(self, number: int, ridge: float) -> None:
+        """Set the first working set: the free columns, and those of the highest correlation with y."""
+        fold = self._folds[number]
+        score = twice_gains(fold.slope, fold.variance + ridge * fold.penalty, self._bounds)
+        others = np.flatnonzero(fold.outside)
+        if others.size > _FIRST:
+            others = others[np.argpartition(-score[others], _FIRST - 1)[:_FIRST]]
+        fold.outside[others] = False
+        fold.working_set = np.sort(np.concatenate([self._free, others]))
+
+    def _look_along_path(self, number: int, budget: int, ridge: float) -> None:
+        """Note the fits of a forward path at which columns are to be screened."""
+        fold, tableau = self._folds[number], self._tableau(number, ridge)
+        rounding, _ = self._tolerances(fold, tableau)
+        fold.fits, checkpoint = [], 0
+        while checkpoint < budget:
+            checkpoint = min(next_checkpoint(checkpoint), budget)
+            grow(tableau, tableau.n_free + checkpoint, rounding)
+            threshold = max(_RATIO * tableau.highest_score(), rounding)
+            fold.fits.append(fold.fit(np.array(tableau.chosen, dtype=np.int64), tableau.coef, ridge, threshold))
+
+    def _look_after_exchanges(self, number: int, budget: int, ridge: float) -> None:
+        """Note the fit of the forward path after exchanges, and those without each part of it."""
+        fold, tableau = self._folds[number], self._tableau(number, ridge)
+        rounding, negligible = self._tolerances(fold, tableau)
+        size = tableau.n_free + budget
+        grow(tableau, size, rounding)
+        best = descend(tableau, size, rounding, negligible)
+        threshold = _threshold(Fit.of(best), budget, rounding)
+        chosen = np.array(best.chosen, dtype=np.int64)
+        fold.fits = [fold.fit(chosen, best.coef, ridge, threshold)]
+        fold.fits += [
+            fold.fit(np.asarray(some, dtype=np.int64), coef, ridge, threshold)
+            for some, coef in map(best.minimiser, _without_parts(best, chosen))
+        ]
+
+    def _search(self, number: int, budget: int, ridge: float) -> np.ndarray:
+        """Return the columns of the best fit to a working set, and note the fit."""
+        fold, tableau = self._folds[number], self._tableau(number, ridge)
+        rounding, negligible = self._tolerances(fold, tableau)
+        size, moves = tableau.n_free + budget, _EFFORT.moves
+        sizes = {tableau.n_free + k for k in with_neighbours({budget}, moves.nearby)}
+        counts = {size: add_drop_counts(budget, moves.add_drop)}
+        fit = forward_backward(tableau, sizes, rounding, negligible, counts, replaced=moves.replaced)[size]
+        fold.fits = [fold.fit(fit.chosen, fit.coef, ridge, _threshold(fit, budget, rounding))]
+        return np.sort(fold.working_set[fit.chosen])
+
+
+def _threshold(fit: Fit, budget: int, rounding: float) -> float:
+    """Return the score above which a column joins the working set at a fit: any, if it has fewer columns than k."""
+    full = 0 < budget <= fit.size - fit.n_free
+    return max(_RATIO * fit.lowest_chosen_score, rounding) if full else rounding
+
+
+def _without_parts(tableau: Tableau, chosen: np.ndarray) -> list[np.ndarray]:
+    """Return the chosen columns without each of some parts, the free ones first."""
+    free, rest = chosen[is_free := tableau.are_free(chosen)], np.sort(chosen[~is_free])
+    part = np.arange(rest.size) % _EFFORT.parts
+    return [np.concatenate([free, rest[part != left_out]]) for left_out in range(min(_EFFORT.parts, rest.size))]
