@@ -1,4 +1,4 @@
-"""Feature selection with a fitted model: scikit-learn's selector, for tables of any library and with categories."""
+"""Feature selection with a fitted linear model."""
 
 from __future__ import annotations
 
@@ -8,18 +8,10 @@ from types import MethodType
 from typing import Any
 
 import numpy as np
-from array_api_compat import device, is_array_api_obj
-from scipy.sparse import issparse
-from sklearn.feature_selection import SelectorMixin
-from sklearn.utils._array_api import get_namespace
-from sklearn.utils._set_output import _get_output_config
-from sklearn.utils.validation import check_is_fitted
 
-from hardthresh.arrays import gather_columns, move, namespace, to_numpy
-from hardthresh.core.errors import InvalidInputError
-from hardthresh.core.typing import is_numpy
+from hardthresh.arrays import to_numpy
 
-from ..frames import frame_of
+from ..feature_selector import FeatureSelector
 from .tabular import TabularModel
 
 
@@ -48,40 +40,10 @@ class _OfTransformers:
         return MethodType(self.method, model)
 
 
-class ColumnSelector(SelectorMixin, TabularModel, auto_wrap_output_keys=None):  # type: ignore[call-arg]
-    """Base of the models whose `transform` returns the columns that they chose. See the concrete classes.
+class ColumnSelector(FeatureSelector, TabularModel, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+    """Base of the models that are selectors of the columns with a coefficient. See the concrete classes."""
 
-    `SelectorMixin` wraps the output of `transform`, so that this class need not (`auto_wrap_output_keys`).
-    """
-
-    support_: Any
-
-    def _get_support_mask(self) -> np.ndarray:
-        check_is_fitted(self)
-        mask = np.zeros(self.n_features_in_, dtype=bool)
-        support = to_numpy(self.support_)
-        mask[self._features[support] if hasattr(self, "encoding_") else support] = True
-        return mask
-
-    @_OfTransformers
-    def transform(self, X: Any) -> Any:
-        """Return the chosen columns.
-
-        Parameters
-        ----------
-        X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
-            Data.
-
-        Returns
-        -------
-        array, shape (n_samples, n_selected)
-            Of objects where a data frame had categorical columns; ``set_output(transform="pandas")`` keeps their types.
-        """
-        frame = frame_of(X) if hasattr(self, "encoding_") else None
-        plain = _get_output_config("transform", self)["dense"] == "default"
-        if plain and frame is not None and frame.implementation.is_pandas():
-            X = X.astype(object)  # scikit-learn would cast the categories to float
-        return super().transform(X)
+    transform = _OfTransformers(FeatureSelector.transform)
 
     @_OfTransformers
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
@@ -98,37 +60,10 @@ class ColumnSelector(SelectorMixin, TabularModel, auto_wrap_output_keys=None):  
         """
         return super().fit_transform(X, y, **fit_params)
 
+    def _chosen_features(self) -> np.ndarray:
+        support = to_numpy(self.support_)
+        return self._features[support] if hasattr(self, "encoding_") else support
+
     def _transform(self, X: Any) -> Any:
         self._check_library(X, "transform")
-        return gather_columns(X, self.support_) if _is_foreign(X) else super()._transform(X)
-
-    def inverse_transform(self, X: Any) -> Any:
-        """Return rows of all features, with zeros for the features that were not chosen.
-
-        Parameters
-        ----------
-        X : array, shape (n_samples, n_selected)
-            Rows of the chosen features.
-
-        Returns
-        -------
-        array, shape (n_samples, n_features)
-        """
-        check_is_fitted(self)
-        features = np.flatnonzero(self._get_support_mask())
-        chosen, foreign = features.size, bool(get_namespace(X)[1]) and _is_foreign(X)
-        if issparse(X) or (chosen and not foreign):  # scikit-learn refuses dense data without a column
-            return super().inverse_transform(X)
-        X = X if foreign else np.asarray(X)
-        xp = namespace(X)
-        if X.ndim != 2 or X.shape[1] != chosen:
-            raise InvalidInputError(f"X has shape {tuple(X.shape)}; (n_samples, {chosen}) is needed")
-        place = np.full(self.n_features_in_, chosen)
-        place[features] = np.arange(chosen)
-        padded = xp.concat([X, xp.zeros((X.shape[0], 1), dtype=X.dtype, device=device(X))], axis=1)
-        return gather_columns(padded, move(place, X))
-
-
-def _is_foreign(X: Any) -> bool:
-    """Return whether X is an array of another library than NumPy."""
-    return bool(is_array_api_obj(X)) and not is_numpy(X)
+        return super()._transform(X)
