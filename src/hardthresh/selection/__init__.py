@@ -9,12 +9,15 @@ from .criteria import aic, bic, degrees_of_freedom, ebic, gic
 from .knockoffs import KnockoffPlan, knockoff_e_values, knockoff_threshold, select_by_e_values
 from .null_test import null_p_value
 from .path import path
+from .stability import LowProbabilityBound, complementary_pairs, low_probability_bound
 
 __all__ = [
     "FoldPath",
     "KnockoffPlan",
+    "LowProbabilityBound",
     "aic",
     "bic",
+    "complementary_pairs",
     "degrees_of_freedom",
     "ebic",
     "exponential_weights",
@@ -23,6 +26,7 @@ __all__ = [
     "knockoff_e_values",
     "knockoff_threshold",
     "least_squares_fold_paths",
+    "low_probability_bound",
     "null_p_value",
     "path",
     "select_by_e_values",

@@ -1,0 +1,207 @@
+"""Complementary pairs of half-samples, and bounds on how many features of low probability stability selection takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, sqrt
+from typing import Any, Literal
+
+import numpy as np
+
+from hardthresh.core.checking import checked_integer, checked_number, checked_word
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.numbers import number
+
+Kind = Literal["unimodal", "worst_case"]
+_ROUNDING = 1e-9
+"""A threshold this close to a possible frequency is it: .7 times 100 is 70 but for rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class LowProbabilityBound:
+    r"""A bound on the expected number of features of low selection probability that stability selection takes.
+
+    ``print`` it to read what it says, and what it does not. With q the mean number of features chosen on a half of the
+    rows, d the number of candidates and :math:`\theta = q / d`, it is about the features that a half chooses with a
+    probability of at most :math:`\theta`: those that are chosen no more often than at random. It is not about features
+    without effect, of which those that are correlated with one that has an effect are often chosen.
+
+    Attributes
+    ----------
+    value : float
+        The bound.
+    kind : {"unimodal", "worst_case"}
+        The bound that it is: see `low_probability_bound`.
+    reason : str
+        Why it is not the one that was asked for; empty if it is.
+    n_chosen : float
+        q.
+    n_candidates : int
+        d.
+    n_pairs : int
+        The number of complementary pairs.
+    threshold : float
+        The least frequency of a feature that is taken: a multiple of ``1 / (2 n_pairs)``.
+    """
+
+    value: float
+    kind: Kind
+    reason: str
+    n_chosen: float
+    n_candidates: int
+    n_pairs: int
+    threshold: float
+
+    def __str__(self) -> str:
+        q, d = number(self.n_chosen), f"{self.n_candidates:,}"
+        share = number(self.n_chosen / self.n_candidates)
+        assumption = (
+            "assuming that the share of pairs of which both halves choose such a feature has a unimodal distribution"
+            if self.kind == "unimodal"
+            else "without further assumptions"
+        )
+        return (
+            f"A half-sample chooses {q} of {d} features on average. Of the features that a half-sample chooses with a "
+            f"probability of at most {share} = {q}/{d}, the expected number among those with a frequency of at least "
+            f"{number(self.threshold)} in {2 * self.n_pairs:,} half-samples is at most {number(self.value)}, "
+            f"{assumption} (Shah and Samworth 2013, Theorem {2 if self.kind == 'unimodal' else 1})."
+            + (f" {self.reason}" if self.reason else "")
+            + " This is not a bound on features without effect: one that is correlated with an effect may be chosen "
+            "often. The threshold is conservative, and most features with an effect may stay below it; read the "
+            "frequencies themselves."
+        )
+
+
+def low_probability_bound(
+    n_chosen: float, n_candidates: int, n_pairs: int, threshold: float, kind: Kind = "unimodal"
+) -> LowProbabilityBound:
+    r"""Return a bound on the expected number of features of low selection probability above a threshold.
+
+    .. math:: E \, |\hat S_\tau \cap L_\theta| \le C \, \frac{q^2}{d}, \qquad \theta = \frac{q}{d}, \quad
+              L_\theta = \{j : P(j \text{ is chosen on a half}) \le \theta\}
+
+    where :math:`C = 1 / (2 \tau - 1)` in the worst case (Theorem 1 of Shah and Samworth). If the distributions of the
+    shares of pairs that choose a feature of :math:`L_\theta` in both halves are unimodal,
+    :math:`\theta \le 1/\sqrt 3` and :math:`\tau > \min(1/2 + \theta^2, 1/2 + 1/2B + 3 \theta^2/4)`, then (Theorem 2)
+
+    .. math:: C = \frac{1}{2 (2 \tau - 1 - 1/2B)} \text{ for } \tau \le \tfrac34, \qquad
+              C = \frac{4 (1 - \tau + 1/2B)}{1 + 1/B} \text{ for } \tau > \tfrac34.
+
+    Parameters
+    ----------
+    n_chosen : float
+        q, the number of features that are chosen on a half, or its mean; between 0 and d.
+    n_candidates : int
+        d >= 1, the number of features to choose from.
+    n_pairs : int
+        B >= 1, the number of complementary pairs of halves.
+    threshold : float
+        :math:`\tau`, above 1/2 and at most 1. Frequencies are multiples of 1/2B, so it counts as the next of these.
+    kind : {"unimodal", "worst_case"}
+        The bound. That of the worst case is returned, and `reason` says why, where Theorem 2 does not apply.
+
+    Returns
+    -------
+    LowProbabilityBound
+
+    Raises
+    ------
+    InvalidInputError
+        For a number outside its range.
+
+    Notes
+    -----
+    Where the number of chosen features varies between halves, q is its mean; the theorems hold for its expectation.
+
+    References
+    ----------
+    R. D. Shah and R. J. Samworth (2013), Variable selection with error control: another look at stability selection,
+    *Journal of the Royal Statistical Society B* 75, 55-80.
+
+    Examples
+    --------
+    >>> from hardthresh.selection import low_probability_bound
+    >>> [round(low_probability_bound(10, 1000, 50, tau).value, 3) for tau in (0.75, 0.9)]
+    [0.102, 0.043]
+    >>> [round(low_probability_bound(10, 1000, 50, tau, "worst_case").value, 3) for tau in (0.75, 0.9)]
+    [0.2, 0.125]
+    """
+    d = checked_integer("n_candidates", n_candidates, 1)
+    q = checked_number("n_chosen", n_chosen, least=0.0, most=d)
+    B = checked_integer("n_pairs", n_pairs, 1)
+    checked_word("bound", kind, ("unimodal", "worst_case"))
+    tau = ceil(2 * B * checked_threshold(threshold) - _ROUNDING) / (2 * B)
+    theta, reason = q / d, ""
+    least = min(0.5 + theta**2, 0.5 + 0.5 / B + 0.75 * theta**2)
+    if kind == "unimodal" and theta > 1 / sqrt(3):
+        reason = (
+            f"The unimodal bound needs halves that choose at most 1/sqrt(3) = .577 of the features, and they choose "
+            f"{number(theta)} of them; this is the bound of the worst case. Choose fewer features."
+        )
+    elif kind == "unimodal" and not tau > least:
+        reason = (
+            f"The unimodal bound needs a threshold above {number(least)}; this is the bound of the worst case. Choose "
+            "a higher threshold, more pairs or fewer features."
+        )
+    if kind == "worst_case" or reason:
+        return LowProbabilityBound(q * theta / (2 * tau - 1), "worst_case", reason, q, d, B, tau)
+    constant = 0.5 / (2 * tau - 1 - 0.5 / B) if tau <= 0.75 else 4 * (1 - tau + 0.5 / B) / (1 + 1 / B)
+    return LowProbabilityBound(constant * q * theta, "unimodal", "", q, d, B, tau)
+
+
+def checked_threshold(threshold: Any) -> float:
+    """Return a validated threshold of frequencies, above 1/2 and at most 1."""
+    return checked_number("threshold", threshold, above=0.5, most=1.0)
+
+
+def complementary_pairs(
+    n: int, n_pairs: int, seed: int, labels: np.ndarray | None = None
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return pairs of halves of some rows that have no row in common.
+
+    Parameters
+    ----------
+    n : int
+        The number of rows, at least 2.
+    n_pairs : int
+        The number of pairs.
+    seed : int
+        A seed; that of pair b is ``(seed, b)``, so that more pairs begin with the same ones.
+    labels : array, shape (n,), optional
+        Labels of the rows, such as classes. The halves of a pair have as many rows of each label as the other, or one
+        more.
+
+    Returns
+    -------
+    list of pairs of arrays of int, each of shape (n // 2,)
+        The rows of both halves, increasing. If n is odd, a row is in neither, another one for each pair.
+
+    Raises
+    ------
+    InvalidInputError
+        If there are fewer than 2 rows.
+    """
+    if n < 2:
+        raise InvalidInputError(f"a half-sample needs a row, and so X at least 2; it has {n} row (n_samples = {n})")
+    groups = [np.arange(n)] if labels is None else _rows_by_label(labels)
+    pairs = []
+    for b in range(n_pairs):
+        rng = np.random.default_rng((seed, b))
+        shuffled = [rng.permutation(rows) for rows in groups]
+        middles = [rows.size // 2 for rows in shuffled]
+        left_over = rng.permutation(np.concatenate([rows[2 * m :] for rows, m in zip(shuffled, middles, strict=True)]))
+        left_over = left_over[: left_over.size - n % 2]
+        first = [rows[:m] for rows, m in zip(shuffled, middles, strict=True)]
+        second = [rows[m : 2 * m] for rows, m in zip(shuffled, middles, strict=True)]
+        first_half, second_half = (
+            np.sort(np.concatenate([*parts, left_over[side::2]])) for side, parts in enumerate((first, second))
+        )
+        pairs.append((first_half, second_half))
+    return pairs
+
+
+def _rows_by_label(labels: np.ndarray) -> list[np.ndarray]:
+    """Return the rows of each label."""
+    numbers = np.unique(labels, return_inverse=True)[1]
+    order = np.argsort(numbers, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
