@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize, nnls
 from sklearn.exceptions import ConvergenceWarning
 
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import CapabilityError, InvalidInputError
 from hardthresh.core.registry import registered
 from hardthresh.core.result import History
 from hardthresh.solvers import IHT, HardThresholdingPursuit
@@ -319,6 +319,10 @@ def test_every_prediction_takes_the_offset(probabilistic):
 @pytest.mark.parametrize("name", [*(name for name in registered("solver") if name != "stochastic"), "auto"])
 def test_every_solver_by_name(plain, name):
     X, y = plain.data()
+    if name == "exact" and not plain.loss.quadratic:
+        with pytest.raises(CapabilityError, match="needs a quadratic objective"):
+            plain.make(solver=name).fit(X, y)
+        return
     model = plain.make(solver=name).fit(X, y)
     assert model.converged_
     assert np.count_nonzero(model.coef_) == 3

@@ -126,7 +126,7 @@ def minimize(
                 if record.ended is not None:
                     break
                 state = runner.advance(state)
-                report(f"f = {state.value:.6g}")
+                report(state.progress())
         except NotFiniteError as error:
             record.end(Status.DIVERGED, f"{error}, after iteration")
         except KeyboardInterrupt:

@@ -94,6 +94,10 @@ class State:
         """Data passes since the start."""
         return self.trace.passes
 
+    def progress(self) -> str:
+        """Return what the progress line of a run says about this state."""
+        return f"f = {self.value:.6g}"
+
     def record(self) -> dict[str, float]:
         """Return what the history records about this state: f, or what a stochastic solver knows of it."""
         return {"value": self.value}

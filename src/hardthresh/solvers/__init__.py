@@ -2,6 +2,7 @@
 
 from .accelerated import AcceleratedIHT
 from .auto import choose_solver, iterate, minimize
+from .branch_and_bound import BranchAndBound
 from .conjugate import ConjugateIHT
 from .iht import IHT
 from .momentum import ConstantMomentum, ExactMomentum, Momentum, NesterovMomentum
@@ -29,6 +30,7 @@ __all__ = [
     "AcceleratedIHT",
     "BatchProgress",
     "BatchRule",
+    "BranchAndBound",
     "ConjugateIHT",
     "ConstantMomentum",
     "CoordinateVote",

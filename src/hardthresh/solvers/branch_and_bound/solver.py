@@ -1,0 +1,279 @@
+"""Branch and bound: the best k columns of a quadratic, with a lower bound that proves it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf
+from typing import ClassVar, cast
+
+import numpy as np
+
+from hardthresh.arrays import move, to_numpy
+from hardthresh.core.checking import checked_number
+from hardthresh.core.constraint import Constraint, CoordinateBudget, Projection, coordinate_budget
+from hardthresh.core.errors import CapabilityError
+from hardthresh.core.minimize import minimize
+from hardthresh.core.objective import Evaluation, LinearObjective, Objective
+from hardthresh.core.registry import register
+from hardthresh.core.schema import stored
+from hardthresh.core.solver import Solver
+from hardthresh.core.state import State
+from hardthresh.core.stopping import Settled, StopRule
+from hardthresh.core.support import Support
+from hardthresh.core.typing import Array
+from hardthresh.solvers.refinement import FULL_SOLVE, refine
+from hardthresh.solvers.start import starting_point
+from hardthresh.solvers.working_set import WorkingSet
+
+from .node import Node
+from .quadratic import Quadratic
+from .search import Search
+
+_LEAST, _SHARE = 2, 50
+"""An iteration bounds one node for every 50 before it, at least 2: so a time limit is kept within 2 %, and what the
+loop does between iterations costs little."""
+
+_MOST = 20_000
+"""Most coordinates: their matrix has 3.2 GB."""
+
+_PROVED = "no support has a value below this one: proved to {tol:g} relative, with {n_nodes} nodes"
+
+
+@stored("state/branch_and_bound")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchAndBoundState(State):
+    """A `State` with the frontier of the search tree: all that is not known yet.
+
+    Attributes
+    ----------
+    problem : Quadratic or None
+        The problem; None before the first iteration.
+    upper : float
+        The value of the best support found, in double precision; f at the point but for rounding.
+    lower_bound : float
+        A number that f is not below, on any support that the constraint allows, up to the rounding of double precision.
+    n_nodes : int
+        The number of nodes bounded so far.
+    chosen : array of int
+        The columns of the problem in the best support.
+    frontier : tuple of Node
+        The nodes to be explored, those with the least bound first.
+    floor : float
+        The least bound of the nodes that were given up.
+    """
+
+    problem: Quadratic | None = None
+    upper: float = inf
+    lower_bound: float = -inf
+    n_nodes: int = 0
+    chosen: np.ndarray
+    frontier: tuple[Node, ...] = ()
+    floor: float = inf
+
+    @property
+    def gap(self) -> float:
+        """What is left to prove, relative to the best value: 0 if that is the minimum, inf if nothing is known."""
+        left = self.upper - self.lower_bound
+        return 0.0 if left <= 0.0 else left / abs(self.upper) if self.upper else inf
+
+    def progress(self) -> str:
+        """Return the value, the lower bound, the gap between them and the number of nodes."""
+        return f"f = {self.value:.6g} >= {self.lower_bound:.6g}, gap {self.gap:.2g}, {self.n_nodes} nodes"
+
+    def record(self) -> dict[str, float]:
+        """Return what the history records about this state: f, the lower bound, and the number of nodes."""
+        return {"value": self.value, "lower_bound": self.lower_bound, "n_nodes": self.n_nodes}
+
+
+@register("solver", "exact", lambda: [BranchAndBound()])
+@dataclass(frozen=True, slots=True)
+class BranchAndBound(Solver):
+    r"""Branch and bound: the best at most k columns of least squares, proved by a lower bound.
+
+    With the free coordinates swept out, and in units of the columns, f is a quadratic q with Hessian Q and slope c. A
+    node of the search tree is the set of all supports that have some columns I and others only from F; M and c are then
+    the Schur complement on F and its slope. For any diagonal :math:`D > 0` with :math:`M - D` positive semidefinite,
+    any x, and :math:`v = c - (M - D) x`, q is on all these supports at least
+
+    .. math:: q_I - \tfrac{1}{2} x^\top (M - D) x - \tfrac{1}{2} \max_{|S| \le k - |I|} \sum_{j \in S} v_j^2 / D_j ,
+
+    where :math:`q_I` is the minimum on I alone. Here D is the ridge plus the smallest eigenvalue of the rest, in units
+    of its own diagonal, and x nearly maximises the bound: it solves the perspective relaxation.
+
+    1. Find a support by `WorkingSet` with the effort "thorough".
+    2. Take the node with the lowest bound, and decide the column that its relaxation chooses most nearly by half: one
+       child has it, the other does not.
+    3. Bound each child. A column is out for good if its entry into the k columns of largest :math:`v_j^2 / 2D_j` would
+       lift the bound above the best value, and in for good if its exit would. A child with one column left to choose,
+       or no choice, is solved.
+    4. Round the relaxations of the first nodes, and of every twentieth later on, to a support, improved by exchanges.
+    5. Give up nodes with a bound above the best value. When none is left, the best support is the minimum.
+
+    Parameters
+    ----------
+    tol : float
+        A node is given up if its bound is above the best value but for this share of it, > 0. An answer is therefore
+        "proved to 1e-9 relative", and to no less than the rounding of f.
+
+    Raises
+    ------
+    CapabilityError
+        By `check`, for an objective that is not quadratic, bounds on coefficients, a constraint that is not "at most k
+        coordinates", or more than 20,000 coordinates.
+
+    Notes
+    -----
+    Guarantee: `state.lower_bound` is at most the minimum over all supports, at every iteration, in the arithmetic of
+    double precision with a margin for its rounding; the run ends when it meets the best value. A run can be stopped at
+    any time, and goes on from its state: ``result.state.gap`` says what is left to prove. The history has the columns
+    ``lower_bound`` and ``n_nodes`` besides ``value`` and ``seconds``.
+
+    The number of nodes may grow exponentially with k. The bound is good where the columns are not too dependent on
+    each other, or the ridge is substantial: with more columns than examples and a small ridge nothing may be proved for
+    a long time.
+
+    Cost: the data passes of the local search and that of the Hessian, all in the first iteration; memory for two d by d
+    matrices, and a few hundred bytes for each node of the frontier. A node costs some products with the columns that
+    are not zero in its relaxation, and up to 400 undecided columns also :math:`O(|F|^3)` for the eigenvalue.
+
+    References
+    ----------
+    The perspective relaxation: Günlük and Linderoth (2010), *Mathematical Programming* 124, 183-205; of regression with
+    at most k features: Bertsimas and Van Parys (2020), *Annals of Statistics* 48, 300-323, and Xie and Deng (2020),
+    *SIAM Journal on Optimization* 30, 3359-3386. Branch and bound on it: Hazimeh, Mazumder and Saab (2022),
+    *Mathematical Programming* 196, 347-388. Fixing columns by the bound: Atamturk and Gomez (2020), ICML.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh.constraints import Sparsity
+    >>> from hardthresh.objectives import LinearModel
+    >>> from hardthresh.solvers import BranchAndBound, minimize
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((100, 40))
+    >>> y = X[:, [3, 5, 20]] @ [1.0, -2.0, 1.5] + rng.standard_normal(100)
+    >>> run = minimize(LinearModel(X, y), Sparsity(3), BranchAndBound())
+    >>> run.support, run.state.gap < 1e-8
+    (Coordinates([3, 5, 20]), True)
+    """
+
+    tol: float = 1e-9
+
+    state_type: ClassVar[type[State]] = BranchAndBoundState
+
+    def __post_init__(self) -> None:
+        checked_number("tol", self.tol, above=0.0)
+
+    @property
+    def requires(self) -> type:
+        return LinearObjective
+
+    def stopping(self, tol: float) -> StopRule:
+        return Settled()
+
+    def check(self, objective: Objective, constraint: Constraint) -> None:
+        super(BranchAndBound, self).check(objective, constraint)
+        _selection(objective, constraint)
+
+    def start(self, objective: Objective, constraint: Constraint, w0: Array | None, seed: int) -> BranchAndBoundState:
+        at, projection = starting_point(objective, constraint, w0)
+        none = np.empty(0, dtype=np.int64)
+        bound = float(objective.lower_bound)
+        return BranchAndBoundState(
+            at=at, support=projection.support, seed=seed, upper=float(at.value), lower_bound=bound, chosen=none
+        )
+
+    def advance(self, objective: Objective, constraint: Constraint, state: State) -> BranchAndBoundState:
+        """Bound the root in the first iteration, then a batch of nodes in each."""
+        assert isinstance(state, BranchAndBoundState)
+        if state.settled:
+            return replace(state, iteration=state.iteration + 1, step=0.0)
+        linear = cast(LinearObjective, objective)
+        budget = min(_selection(objective, constraint).budget, objective.shape[0])
+        if state.problem is None:
+            search, state = self._begun(linear, constraint, budget, state)
+        else:
+            search = Search(
+                state.problem, budget, self.tol, state.upper, state.chosen, list(state.frontier),
+                state.n_nodes, state.floor, float(objective.lower_bound),
+            )  # fmt: skip
+            search.run(max(_LEAST, state.n_nodes // _SHARE))
+        return self._moved(linear, constraint, state, search)
+
+    def _begun(
+        self, objective: LinearObjective, constraint: Constraint, budget: int, state: BranchAndBoundState
+    ) -> tuple[Search, BranchAndBoundState]:
+        """Return a search that has bounded the root, and the state at the best point of a thorough local search."""
+        null = starting_point(objective, constraint, None)[0]
+        problem = Quadratic.of(objective, null, _selection(objective, constraint).free)
+        found = minimize(objective, constraint, WorkingSet(effort="thorough"), seed=state.seed)
+        if found.value < state.value:
+            state = replace(state, at=found.state.at, support=found.state.support)
+        search = Search(
+            problem, min(budget, problem.size), self.tol, problem.constant, np.empty(0, dtype=np.int64),
+            floor=inf, lower_bound=float(objective.lower_bound),
+        )  # fmt: skip
+        search.improve(np.flatnonzero(np.isin(problem.columns, to_numpy(state.support.indices))))
+        search.begin()
+        return search, replace(state, problem=problem, upper=inf)
+
+    def _moved(
+        self, objective: LinearObjective, constraint: Constraint, state: BranchAndBoundState, search: Search
+    ) -> BranchAndBoundState:
+        """Return the state after a search."""
+        at, support = state.at, state.support
+        if search.upper < state.upper:
+            at, support = _point(objective, constraint, state, search)
+        proved = search.is_done
+        return replace(
+            state,
+            at=at,
+            support=support,
+            iteration=state.iteration + 1,
+            step=0.0 if at is state.at else 1.0,
+            settled=_PROVED.format(tol=self.tol, n_nodes=search.n_nodes) if proved else "",
+            upper=search.upper,
+            lower_bound=search.lower,
+            n_nodes=search.n_nodes,
+            chosen=search.support,
+            frontier=() if proved else tuple(search.frontier),
+            floor=search.floor,
+        )
+
+
+def _point(
+    objective: LinearObjective, constraint: Constraint, state: BranchAndBoundState, search: Search
+) -> tuple[Evaluation, Support]:
+    """Return f at its minimiser on the best support of a search, unless the point of the state is as low."""
+    marks = np.zeros(objective.shape[0])
+    marks[search.problem.columns[search.support]] = 1.0
+    support = constraint.project(move(marks, state.w)).support
+    start = Projection(support.restrict(state.w), support)
+    fit = refine(objective, constraint, start, cg_iterations=0, rounds=FULL_SOLVE)
+    if not fit.value < state.value:
+        return state.at, state.support
+    projection = constraint.project(fit.projection.point)
+    return objective.evaluate(projection.point), projection.support
+
+
+def _selection(objective: Objective, constraint: Constraint) -> CoordinateBudget:
+    """Return the budget of coordinates of a problem that the solver takes; else raise `CapabilityError`."""
+    selection = coordinate_budget(constraint, tuple(objective.shape))
+    if selection is None:
+        raise CapabilityError(
+            f"BranchAndBound chooses single coordinates, which is not what {constraint} does; use WorkingSet() or "
+            "HardThresholdingPursuit(), which prove nothing"
+        )
+    if not objective.traits.quadratic:
+        raise CapabilityError(
+            "BranchAndBound needs a quadratic objective, such as squared loss; use WorkingSet() for other losses, and "
+            "the lower bound of the certificate"
+        )
+    if selection.bounds is not None:
+        raise CapabilityError("BranchAndBound takes no bounds on coefficients; use WorkingSet(), or leave them out")
+    if objective.shape[0] > _MOST:
+        raise CapabilityError(
+            f"BranchAndBound keeps a matrix of {objective.shape[0]} x {objective.shape[0]} numbers; it takes at most "
+            f"{_MOST} coordinates: use WorkingSet(), or choose among fewer"
+        )
+    return selection

@@ -1,0 +1,265 @@
+"""Branch and bound finds the best support and proves it: check 21 of models.md."""
+
+import pickle
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import hardthresh as ht
+from hardthresh.constraints import GroupSparsity, Sparsity
+from hardthresh.core import CapabilityError, InvalidInputError, MaxIter, Status, minimize
+from hardthresh.objectives import LinearModel
+from hardthresh.solvers import BranchAndBound, WorkingSet
+from hardthresh.solvers.branch_and_bound.quadratic import Quadratic, Reduced
+from hardthresh.solvers.branch_and_bound.relaxation import relax
+from hardthresh.solvers.branch_and_bound.search import Search
+from levels import reaches
+
+N_PROBLEMS = 400 if reaches("all") else 100
+
+
+def values(f, k, free=()):
+    """The least value of f on every support of k columns, with an independent solve for each: the slow twin."""
+    at = f.evaluate(np.zeros(f.shape))
+    H, b = np.asarray(f.hessian(at)), -np.asarray(at.gradient)
+    counted = [j for j in range(b.size) if j not in free]
+    found = {}
+    for chosen in combinations(counted, min(k, len(counted))):
+        S = [*free, *chosen]
+        found[chosen] = at.value - 0.5 * b[S] @ np.linalg.pinv(H[np.ix_(S, S)], rcond=1e-12, hermitian=True) @ b[S]
+    return found
+
+
+def problem(seed):
+    """A random problem of up to 15 columns, k <= 4, of the kinds that a search may stumble over."""
+    rng = np.random.default_rng((21, seed))
+    d, n, k = int(rng.integers(2, 16 if seed % 10 == 0 else 12)), int(rng.integers(5, 40)), int(rng.integers(0, 5))
+    X = rng.standard_normal((n, d)) @ (np.eye(d) + rng.choice([0.0, 0.8]) * rng.standard_normal((d, d)))
+    if seed % 3 == 0 and d > 3:
+        X[:, 1], X[:, d - 1] = X[:, 0], -2.0 * X[:, 2]  # copies
+    if seed % 5 == 0 and d > 4:
+        X[:, 3] = X[:, 0] + X[:, 4]
+    if seed % 7 == 0:
+        X[:, 1] = 0.0
+    y = X @ (rng.standard_normal(d) * (rng.random(d) < 0.4)) + rng.choice([0.0, 0.1, 1.0, 3.0]) * rng.standard_normal(n)
+    weights = rng.integers(0, 4, n).astype(float) + (np.arange(n) == 0) if seed % 2 else None
+    ridge, free = np.full(d, rng.choice([0.0, 0.0, 1e-3, 0.1])), ()
+    if seed % 4 == 1:  # an intercept
+        X, y, ridge, free = np.c_[X, np.ones(n)], y + 10.0, np.append(ridge, 0.0), (d,)
+    return LinearModel(X, y, sample_weight=weights, l2=ridge), Sparsity(k, free=free)
+
+
+def hard(n=60, d=30, k=5, rho=0.8, ridge=0.01, seed=0):
+    """A problem that takes some hundred nodes."""
+    rng = np.random.default_rng((seed, n, d, k))
+    X = rng.standard_normal((n, d))
+    for j in range(1, d):
+        X[:, j] = rho * X[:, j - 1] + np.sqrt(1 - rho**2) * X[:, j]
+    y = X[:, rng.permutation(d)[:k]] @ rng.choice([-1.0, 1.0], k) + 2.0 * rng.standard_normal(n)
+    return LinearModel(X, y, l2=ridge), Sparsity(k)
+
+
+def close(f):
+    """How far values of f may be apart for their rounding."""
+    return 1e-13 * abs(f.value(np.zeros(f.shape)))
+
+
+@pytest.mark.parametrize("seed", range(N_PROBLEMS))
+def test_the_answer_is_that_of_trying_every_support(seed, monkeypatch):
+    """Also, no node has a bound above the best of its supports."""
+    kept = []
+    keep = Search._keep
+    monkeypatch.setattr(Search, "_keep", lambda self, node: (kept.append((self.problem, node)), keep(self, node)))
+    f, constraint = problem(seed)
+    run = minimize(f, constraint, BranchAndBound())
+    every = values(f, constraint.k, constraint.free)
+    best = min(every.values())
+    assert run.status is Status.SETTLED
+    assert "proved to 1e-09 relative" in run.message
+    assert run.value == pytest.approx(best, rel=1e-8, abs=close(f))
+    assert (run.history["lower_bound"] <= best + 1e-9 * abs(best) + close(f)).all()
+    assert run.state.lower_bound == pytest.approx(best, rel=2e-9, abs=close(f))
+    for whole, node in kept:
+        chosen = set(whole.columns[node.chosen])
+        allowed = chosen | set(whole.columns[node.candidates(whole.size)])
+        own = [value for support, value in every.items() if chosen <= set(support) <= allowed]
+        assert node.lower <= min(own, default=np.inf) + 1e-9 * abs(best) + close(f)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_search_with_many_nodes_ends_at_the_minimum(seed):
+    f, constraint = hard(n=30, d=16, k=4, rho=0.9, ridge=1e-4, seed=seed)
+    run = minimize(f, constraint, BranchAndBound())
+    assert run.state.n_nodes > 10
+    assert run.value == pytest.approx(min(values(f, 4).values()), rel=1e-9)
+
+
+def test_a_search_begins_badly_and_ends_well(monkeypatch):
+    """Where the first support is a bad one, the rounding of relaxations finds the best."""
+    monkeypatch.setattr(WorkingSet, "advance", lambda self, f, c, state: state.ended("badly"))
+    monkeypatch.setattr(Search, "improve", lambda self, columns: None)
+    f, constraint = hard(d=16, k=4)
+    run = minimize(f, constraint, BranchAndBound())
+    assert run.value == pytest.approx(min(values(f, 4).values()), rel=1e-9)
+
+
+# --- the bound -------------------------------------------------------------------------------------------------------
+
+
+def root(f, constraint):
+    whole = Quadratic.of(f, f.evaluate(np.zeros(f.shape)), ())
+    return Reduced.of(whole, np.empty(0, dtype=np.int64), np.arange(whole.size))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_any_point_gives_a_lower_bound(seed, monkeypatch):
+    """Wherever the relaxation ends: after no step, one, or all."""
+    f, constraint = hard(n=40, d=10, k=3, seed=seed)
+    best = min(values(f, 3).values())
+    reduced = root(f, constraint)
+    D = reduced.problem.ridge + reduced.smallest_eigenvalue() * (1.0 - reduced.problem.ridge)
+    bounds = []
+    for steps in (0, 1, 2, 12):
+        monkeypatch.setattr("hardthresh.solvers.branch_and_bound.relaxation._STEPS", steps)
+        rng = np.random.default_rng(seed)
+        found = relax(reduced, D, 3, np.array([1, 4, 5, 8]), rng.standard_normal(4), best)
+        assert found.lower <= best
+        bounds.append(found.lower)
+    assert bounds[-1] > bounds[0]
+
+
+def test_the_bound_is_the_value_of_the_relaxation():
+    """Strong duality: with a constant D the bound meets the minimum over x and z, computed by a general solver."""
+    from scipy.optimize import minimize as general
+
+    f, constraint = hard(n=40, d=8, k=3, ridge=0.1)
+    reduced = root(f, constraint)
+    D = np.full(8, 0.05)
+    M, c, q = reduced.problem.hessian, reduced.slope, reduced.constant
+
+    def value(point):
+        x, z = point[:8], point[8:]
+        return q - c @ x + 0.5 * x @ (M - np.diag(D)) @ x + 0.5 * np.sum(D * x * x / np.maximum(z, 1e-12))
+
+    start = np.r_[np.linalg.solve(M, c), np.full(8, 3 / 8)]
+    sums = {"type": "ineq", "fun": lambda point: 3.0 - point[8:].sum()}
+    bounds = [(None, None)] * 8 + [(1e-9, 1.0)] * 8
+    reference = general(value, start, constraints=[sums], bounds=bounds, options={"ftol": 1e-14, "maxiter": 1000})
+    best = min(values(f, 3).values())
+    found = relax(reduced, D, 3, np.empty(0, dtype=np.int64), np.empty(0), best + 1.0)
+    assert found.lower <= reference.fun + 1e-12
+    assert found.lower == pytest.approx(reference.fun, abs=0.06 * (best + 1.0 - reference.fun))
+
+
+def test_a_larger_diagonal_gives_a_better_bound():
+    f, constraint = hard(n=60, d=10, k=3)
+    best, reduced, none = min(values(f, 3).values()), root(f, constraint), np.empty(0, dtype=np.int64)
+    mu = reduced.smallest_eigenvalue()
+    bounds = [relax(reduced, np.full(10, share * mu), 3, none, np.empty(0), best).lower for share in (1e-6, 0.1, 1.0)]
+    assert bounds == sorted(bounds)
+    unrestricted = reduced.constant - 0.5 * reduced.slope @ np.linalg.solve(reduced.problem.hessian, reduced.slope)
+    assert bounds[0] == pytest.approx(unrestricted, rel=1e-3)  # without perspective nothing counts columns
+
+
+def test_the_smallest_eigenvalue_is_a_safe_one():
+    f, constraint = hard(n=60, d=10, k=3)
+    reduced = root(f, constraint)
+    ridge = reduced.problem.ridge
+    bare = np.diag(1.0 - ridge)
+    rest = reduced.problem.hessian - np.diag(ridge) - reduced.smallest_eigenvalue() * bare
+    assert 0.0 < np.linalg.eigvalsh(rest).min() < 1e-6
+
+
+def test_children_have_no_lower_bound_than_their_parents(monkeypatch):
+    f, constraint = hard()
+    bounded = []
+    bound = Search._bound
+
+    def watched(self, chosen, others, parent):
+        before = len(self.frontier)
+        bound(self, chosen, others, parent)
+        if len(self.frontier) > before:
+            bounded.append((parent.lower, max(self.frontier, key=lambda node: node.number).lower))
+
+    monkeypatch.setattr(Search, "_bound", watched)
+    run = minimize(f, constraint, BranchAndBound())
+    assert len(bounded) > 20
+    assert all(child >= parent for parent, child in bounded)
+    assert (np.diff(run.history["lower_bound"]) >= 0).all()
+
+
+# --- runs ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_that_is_stopped_and_stored_goes_on_to_the_same_answer(tmp_path):
+    f, constraint = hard()
+    straight = minimize(f, constraint, BranchAndBound())
+    part = minimize(f, constraint, BranchAndBound(), stop=MaxIter(5))
+    assert part.state.gap > 0.0
+    assert part.state.lower_bound <= straight.value
+    ht.save(part, tmp_path / "part.json")
+    rest = minimize(f, constraint, BranchAndBound(), state=ht.load(tmp_path / "part.json").state)
+    assert rest.value == straight.value
+    assert (rest.state.n_nodes, rest.n_iter) == (straight.state.n_nodes, straight.n_iter)
+    np.testing.assert_array_equal(rest.history["lower_bound"], straight.history["lower_bound"][5:])
+
+
+def test_an_interrupt_keeps_the_answer_and_the_bound(monkeypatch):
+    f, constraint = hard()
+    run, count = Search.run, []
+
+    def interrupted(self, n):
+        count.append(n)
+        if len(count) == 4:
+            raise KeyboardInterrupt
+        run(self, n)
+
+    monkeypatch.setattr(Search, "run", interrupted)
+    stopped = minimize(f, constraint, BranchAndBound())
+    monkeypatch.setattr(Search, "run", run)
+    whole = minimize(f, constraint, BranchAndBound())
+    assert stopped.status is Status.INTERRUPTED
+    assert stopped.value == pytest.approx(whole.value)
+    assert stopped.history["lower_bound"][1] <= stopped.state.lower_bound < whole.value
+    resumed = minimize(f, constraint, BranchAndBound(), state=stopped.state)
+    assert resumed.state.n_nodes == whole.state.n_nodes
+
+
+def test_the_estimator_takes_it_by_name():
+    f, _ = hard()
+    model = ht.SparseLinearRegression(
+        n_nonzero_coefs=5, solver="exact", alpha=0.01, standardize=False, fit_intercept=False
+    )
+    model.fit(np.asarray(f.design.dense()), f.y)
+    assert model.converged_
+    assert model.objective_ == pytest.approx(minimize(f, Sparsity(5), BranchAndBound()).value)
+
+
+def test_more_columns_than_examples_without_a_ridge_end_too():
+    """The bound says nothing before columns are excluded; f >= 0 and the search do."""
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((6, 9)), rng.standard_normal(6)
+    f = LinearModel(X, y)
+    run = minimize(f, Sparsity(3), BranchAndBound())
+    assert run.value == pytest.approx(min(values(f, 3).values()))
+    assert run.history["lower_bound"][0] == 0.0
+
+
+def test_states_can_be_pickled_and_are_small():
+    f, constraint = hard()
+    state = minimize(f, constraint, BranchAndBound(), stop=MaxIter(5)).state
+    assert pickle.loads(pickle.dumps(state)).gap == state.gap
+    assert all(len(pickle.dumps(node)) < 2000 for node in state.frontier)
+
+
+def test_what_it_cannot_do_is_refused_with_what_can():
+    X, y = np.eye(4), np.array([1.0, 0.0, 1.0, 0.0])
+    with pytest.raises(CapabilityError, match="needs a quadratic objective"):
+        minimize(LinearModel(X, y, loss="logistic"), Sparsity(2), BranchAndBound())
+    with pytest.raises(CapabilityError, match="takes no bounds"):
+        minimize(LinearModel(X, y), Sparsity(2, lower=0.0), BranchAndBound())
+    with pytest.raises(CapabilityError, match="chooses single coordinates"):
+        minimize(LinearModel(X, y), GroupSparsity([0, 0, 1, 1], 1), BranchAndBound())
+    with pytest.raises(InvalidInputError, match="tol must be"):
+        BranchAndBound(tol=0.0)
