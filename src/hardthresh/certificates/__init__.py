@@ -1,6 +1,7 @@
 """Certificates: which optimality conditions an answer satisfies, and what each of its features is worth."""
 
 from .effects import UnitEffect, standard_errors, unit_effects
+from .lower_bounds import lower_bound, relative_gap
 from .model import ModelCertificate, certify_model
 from .stationarity import certify
 from .swap import SwapCertificate, swap_certificate
@@ -11,6 +12,8 @@ __all__ = [
     "UnitEffect",
     "certify",
     "certify_model",
+    "lower_bound",
+    "relative_gap",
     "standard_errors",
     "swap_certificate",
     "unit_effects",

@@ -97,6 +97,11 @@ class Composite(BaseObjective):
         """Quadratic if the loss is."""
         return _traits(self.loss.quadratic, int(self.y.shape[0]))
 
+    @property
+    def convex(self) -> bool:
+        """Whether f is known to be convex: where the loss is."""
+        return bool(self.loss.convex)
+
     def attains_bound(self) -> bool:
         """Return whether every loss has a finite minimiser, or every coordinate a ridge."""
         ridged = self.l2 > 0.0 if isinstance(self.l2, float) else bool(namespace(self.l2).all(self.l2 > 0))

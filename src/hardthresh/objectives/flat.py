@@ -49,6 +49,16 @@ class FlatModel(BaseObjective):
         """Those of the model."""
         return self._model.traits
 
+    @property
+    def convex(self) -> bool:
+        """Whether the model is known to be convex."""
+        return self._model.convex
+
+    @property
+    def ridge(self) -> Array:
+        """The ridge of each coordinate."""
+        return namespace(self._axes).repeat(self._model.row_ridge(), self.width)
+
     def zeros(self) -> Array:
         """Return v = 0."""
         return self._model.design.zeros(self.shape[0])

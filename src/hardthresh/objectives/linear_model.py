@@ -136,6 +136,11 @@ class LinearModel(Composite):
         """The shape of w, (d,)."""
         return (self.design.shape[1],)
 
+    @property
+    def ridge(self) -> Array:
+        """The ridge of each coordinate, shape (d,)."""
+        return self.design.zeros(self.shape[0]) + self.l2
+
     def zeros(self) -> Array:
         """Return w = 0."""
         return self.design.zeros(self.design.shape[1])

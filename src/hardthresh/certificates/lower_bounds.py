@@ -1,0 +1,368 @@
+r"""Lower bounds of a convex objective over all supports of k coordinates or groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, isfinite
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, eigvalsh, lstsq
+
+from hardthresh.arrays import as_double, double, move, namespace, to_numpy
+from hardthresh.core.constraint import BlockBudget, Constraint, CoordinateBudget
+from hardthresh.core.numbers import number, percent
+from hardthresh.core.objective import UNITS, Evaluation, value_rounding
+from hardthresh.core.threads import serial_blas
+from hardthresh.core.typing import Array
+
+from .kinks import model_with_kink
+from .perspective import Perspective
+
+ROUNDS = 12
+"""Limit of data passes. Of 40 fits of all losses the relaxation took at most 9."""
+WIDEST = 512
+"""The most coordinates of which a Hessian is computed: it takes 2 MB, and a search on it about a second."""
+_PRODUCTS = 1 << 33
+"""The most products in the Gram matrix of all columns: half a second."""
+PROVED = 1e-6
+"""The relative gap that counts as none: objectives that differ by less are the same to anybody who uses a model."""
+WEAK = 0.5
+"""The relative gap from which a bound counts as saying nothing. Arbitrary."""
+_NEAR = 0.02
+"""The share of the gap at which a bound that is below the relaxation is near enough: half a percent of half a gap."""
+_STEPS = 1000
+"""Limit of the steps on one quadratic model. Their number grows as the root of the condition number."""
+
+
+@serial_blas()
+def lower_bound(
+    objective: Any, constraint: Constraint, at: Evaluation, *, rounds: int = ROUNDS
+) -> float | None:
+    r"""Return a number that the objective is nowhere below on the constraint set, by a convex relaxation.
+
+    For f convex, and D >= 0 such that :math:`f_0(w) = f(w) - \tfrac{1}{2} w^\top D w` is convex too, every point v with
+    the gradient :math:`g = \nabla f_0(v)`, zero on free coordinates, has
+
+    .. math:: f(w) \ge f_0(v) - g^\top v - \sum_{\text{k largest}} \frac{g_j^2}{2 D_j}
+              \qquad \text{for all } w \text{ with at most k non-zeros}
+
+    because :math:`f_0` is above its tangent at v, and the sum is what k coordinates can lower the tangent and the ridge
+    by. It is best where v minimises :math:`f_0 + \Omega`, with the perspective :math:`\Omega` of the ridge.
+
+    Parameters
+    ----------
+    objective : LinearModel or FlatModel
+        f, with a convex loss.
+    constraint : Constraint
+        The set: coordinates, with or without bounds, or groups of them that do not overlap.
+    at : Evaluation
+        f at a point of the set, such as the answer: where the search for v begins.
+    rounds : int
+        Limit of data passes, >= 1.
+
+    Returns
+    -------
+    float or None
+        None where no bound is known: where D is zero for a coordinate that counts, for groups that overlap, and for a
+        loss that is not convex or has a kink.
+
+    Notes
+    -----
+    A proof, up to rounding, wherever the search for v ends; by Fenchel's inequality the bound is that of the dual
+    problem at :math:`a_i = \omega_i \ell'(u_i)`, since :math:`\ell^*(\ell'(u)) = u \, \ell'(u) - \ell(u)`. So a loss
+    needs no formula for its conjugate. Bounds of coordinates limit what these can lower the tangent by. The rounding
+    of each of its terms is taken off.
+
+    The search is Newton's method on a working set of columns: each round takes one data pass, which gives a bound and
+    the columns to add, and the Hessian of the working set; the quadratic model with :math:`\Omega` is minimised there
+    by accelerated proximal gradient steps. It ends with `rounds`, with 512 columns, or when the bound is within 2 % of
+    the gap from what the relaxation can give. Data in float32 are taken as exact.
+
+    References
+    ----------
+    M. Pilanci, M. J. Wainwright and L. El Ghaoui (2015), *Sparse learning via Boolean relaxations*, Mathematical
+    Programming 151. R. Rockafellar (1970), *Convex Analysis*, Theorem 25.1 and Section 31.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh import minimize
+    >>> from hardthresh.constraints import Sparsity
+    >>> from hardthresh.objectives import LinearModel
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((200, 10))
+    >>> f = LinearModel(X, (X[:, 0] + rng.standard_normal(200) > 0).astype(float), loss="logistic", l2=0.1)
+    >>> found = minimize(f, Sparsity(1))
+    >>> bound = lower_bound(f, Sparsity(1), f.evaluate(found.w))
+    >>> bool(bound <= found.value), round(1 - bound / found.value, 3)
+    (True, 0.0)
+    """
+    if objective.double() is not objective:
+        objective = objective.double()
+        at = objective.evaluate(as_double(at.point))
+    if not objective.convex or model_with_kink(objective) is not None:
+        return None
+    terms = perspective(objective, constraint, convexity(objective, constraint, at))
+    if terms is None:
+        return None
+    if terms.budget == 0:
+        terms = Perspective(np.full(terms.owner.size, -1), np.zeros(0), 0)
+    return _Search(objective, terms).run(at, rounds)
+
+
+def relative_gap(value: float, bound: float, least: float) -> float:
+    """Return how far a lower bound is below a value, as a share of how far that is above the objective's least value.
+
+    Parameters
+    ----------
+    value, bound : float
+        f at an answer, and a number that f is not below.
+    least : float
+        A number that f never falls below, such as 0 for squared errors (`Objective.lower_bound`); -inf if none is
+        known, which counts as 0.
+
+    Returns
+    -------
+    float
+        From 0, the answer is optimal, to 1, nothing is known.
+
+    Examples
+    --------
+    >>> relative_gap(2.0, 1.5, 0.0)
+    0.25
+    """
+    whole = value - least if isfinite(least) else abs(value)
+    return min(1.0, max(0.0, (value - bound) / whole)) if whole > 0 else float(value > bound)
+
+
+def bound_sentence(value: float, bound: float | None, gap: float | None) -> str:
+    """Return what a lower bound says about an answer, for people: a weak one says nothing."""
+    if bound is None or gap is None:
+        return "Not proved: that no other set of this size, two or more exchanges away, is better."
+    if gap >= WEAK:
+        return (
+            f"Lower bound: nothing is proved. It is {percent(gap)} below the objective; that is a weakness of the "
+            "bound, and says nothing against the model."
+        )
+    if gap <= PROVED:
+        return f"Lower bound: proved to {PROVED:.0e} relative that no other set of this size has a lower objective."
+    return (
+        f"Lower bound: no set of this size has an objective below {number(bound)}, and this one has {number(value)} "
+        f"(gap {percent(gap)})."
+    )
+
+
+def convexity(objective: Any, constraint: Constraint, at: Evaluation) -> np.ndarray:
+    r"""Return D >= 0, shape (d,), such that f less :math:`w^\top D w / 2` is convex: the ridge of f, and more.
+
+    Of least squares with more rows than columns it is the ridge and :math:`\mu` times the squares of the columns, where
+    free columns are projected out of them: :math:`\mu` is the smallest eigenvalue of their correlations. Not for more
+    than 512 columns, or more than 2^33 products in their Gram matrix: that would take longer than the rest.
+    """
+    ridge = np.array(np.broadcast_to(double(objective.ridge), tuple(objective.shape)))
+    n, d = objective.traits.n_rows, ridge.size
+    if not objective.traits.quadratic or n <= d or d > WIDEST or n * d * d > _PRODUCTS:
+        return ridge
+    free = np.array(constraint.free, dtype=np.int64)
+    rest = np.setdiff1d(np.arange(d), free)
+    Q = double(objective.hessian(at))
+    gram = Q[np.ix_(rest, rest)] - np.diag(ridge[rest])
+    empty = (np.diag(gram) == 0) & (ridge[rest] == 0)  # f does not depend on it, and its slope is 0: any number will do
+    gram -= Q[np.ix_(rest, free)] @ np.linalg.pinv(Q[np.ix_(free, free)], hermitian=True) @ Q[np.ix_(free, rest)]
+    squares = np.maximum(np.diag(gram), 0.0)
+    kept = ~empty
+    scale = np.sqrt(squares[kept])
+    if kept.any() and (scale > 0).all():
+        eigenvalues = eigvalsh(gram[np.ix_(kept, kept)] / scale / scale[:, None])
+        rounding = UNITS * d * np.finfo(float).eps * eigenvalues[-1]
+        ridge[rest[kept]] += max(0.0, (1 - 1e-9) * eigenvalues[0] - rounding) * squares[kept]
+    ridge[rest[empty]] = 1.0
+    return ridge
+
+
+def perspective(objective: Any, constraint: Constraint, diagonal: np.ndarray) -> Perspective | None:
+    """Return the perspective of a diagonal; None where some unit has a zero, or the units overlap."""
+    structure = constraint.structure(tuple(objective.shape))
+    size = int(objective.shape[0])
+    if isinstance(structure, CoordinateBudget):
+        owner, bounds = np.arange(size), structure.bounds
+        owner[list(structure.free)] = -1
+    elif isinstance(structure, BlockBudget):
+        numbers = to_numpy(structure.numbers)
+        owner, bounds = np.where(numbers == structure.candidates, -1, numbers), None
+    else:
+        return None
+    chosen = np.flatnonzero(owner >= 0)
+    least = np.full(structure.candidates, inf)
+    if isinstance(structure, CoordinateBudget):
+        owner[chosen] = np.arange(chosen.size)
+    np.minimum.at(least, owner[chosen], diagonal[chosen])
+    if not (least > 0).all():
+        return None
+    return Perspective(owner, least, min(structure.budget, structure.candidates), bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """The search for the point of the best bound."""
+
+    objective: Any
+    terms: Perspective
+
+    def run(self, at: Evaluation, rounds: int) -> float | None:
+        """Return the best bound of some rounds, the first of which is at the given point."""
+        answer, best, relaxed = at.value, -inf, inf
+        for number in range(rounds):
+            at, slack = self._balanced(at)
+            w, gradient = double(at.point), double(at.gradient)
+            diagonal = self.terms.of_coordinates
+            inner, ridge = gradient - diagonal * w, 0.5 * float(w @ (diagonal * w))
+            gains = self.terms.gains(inner)
+            fall, change = self.terms.largest(gains), float(inner @ np.where(diagonal > 0, w, 0.0))
+            rounding = UNITS * np.finfo(float).eps * (ridge + fall + float(np.abs(inner) @ np.abs(w)))
+            rounding += value_rounding(self.objective, at) + slack
+            if isfinite(rounding):
+                best = max(best, at.value - ridge - change - fall - rounding)
+            relaxed = min(relaxed, at.value - ridge + self.terms.value(w))
+            near = relaxed - best <= max(_NEAR * (answer - relaxed), 1e-9 * abs(answer))
+            if near or number == rounds - 1 or not self.terms.diagonal.size:
+                break
+            units = self._chosen(gains, self.terms.sizes(w) > 0)
+            moved = None if units is None else self._moved(at, units, answer - best)
+            if moved is None:
+                break
+            at = moved
+        return best if best > -inf else None
+
+    def _chosen(self, gains: np.ndarray, used: np.ndarray) -> np.ndarray | None:
+        """Return the units to work on: those that are not zero, and the most promising others; None of too many."""
+        owner = self.terms.owner
+        widths = np.bincount(owner[owner >= 0], minlength=used.size)
+        order = np.lexsort((-gains, ~used))
+        count = max(5 * self.terms.budget + 32, 2 * int(used.sum()))  # arbitrary: a few rounds reach the final size
+        order = order[: min(count, int(np.searchsorted(np.cumsum(widths[order]), WIDEST, side="right")))]
+        chosen = np.zeros(used.size, dtype=bool)
+        chosen[order] = True
+        return None if (used & ~chosen).any() else chosen
+
+    def _balanced(self, at: Evaluation) -> tuple[Evaluation, float]:
+        """Return f where the coordinates that are always allowed are refitted, and what is left to be gained there."""
+        free = np.flatnonzero(self.terms.owner < 0)
+        if not free.size:
+            return at, 0.0
+        places = move(free, at.point)
+        part = self.objective.columns(places)
+        w = double(at.point).copy()
+        u = at.prediction if at.prediction is not None else self.objective.predict(at.point)
+        here = part.evaluate(self._like(w[free], at.point), u)
+        left = inf
+        for _ in range(25):  # as many as a fit on a support may take
+            slope, hessian = double(here.gradient), double(part.hessian(here))
+            step = lstsq(hessian, -slope, lapack_driver="gelsy")[0]
+            left = -float(slope @ step)
+            if np.abs(hessian @ step + slope).max() > 1e-6 * np.abs(slope).max():
+                return at, inf  # no curvature along the slope
+            if not left > (np.finfo(float).eps * UNITS) * abs(here.value):
+                break
+            start, there = here, here
+            for t in 0.5 ** np.arange(20):
+                point = self._like(double(start.point) + t * step, at.point)
+                moved = start.prediction + (part.predict(point) - part.predict(start.point))
+                there = part.evaluate(point, moved)
+                if there.value < start.value:
+                    break
+            else:
+                break
+            here = there
+        w[free] = double(here.point)
+        point = self._like(w, at.point)
+        return self.objective.evaluate(point, here.prediction), max(left, 0.0)
+
+    def _moved(self, at: Evaluation, units: np.ndarray, gap: float) -> Evaluation | None:
+        """Return f nearer to the minimiser of the relaxation, by one step of Newton's method on some units."""
+        owner = self.terms.owner
+        coordinates = np.flatnonzero((owner < 0) | units[owner])
+        places = move(coordinates, at.point)
+        part = self.objective.columns(places)
+        terms = self.terms.part(coordinates)
+        w = double(at.point)[coordinates]
+        here = part.evaluate(self._like(w, at.point), at.prediction)
+        hessian = double(part.hessian(here))
+        hessian[np.diag_indices(w.size)] -= terms.of_coordinates
+        linear = hessian @ w - (double(here.gradient) - terms.of_coordinates * w)
+        target = minimise_quadratic(hessian, linear, terms, w, 0.1 * _NEAR * gap)
+        change = target - w
+        along = part.predict(self._like(w + change, at.point)) - part.predict(here.point)
+        before = self._relaxed(terms, w, here.value)
+        for t in 0.5 ** np.arange(20):
+            point = self._like(w + t * change, at.point)
+            u = here.prediction + float(t) * along
+            if self._relaxed(terms, w + t * change, part.value(point, u)) < before:
+                whole = double(at.point).copy()
+                whole[coordinates] = double(point)
+                point = self._like(whole, at.point)
+                return self.objective.evaluate(point, u)
+        return None
+
+    @staticmethod
+    def _relaxed(terms: Perspective, w: np.ndarray, value: float) -> float:
+        """Return the objective of the relaxation, given f."""
+        return value - 0.5 * float(w @ (terms.of_coordinates * w)) + terms.value(w)
+
+    @staticmethod
+    def _like(values: np.ndarray, like: Array) -> Array:
+        return namespace(like).astype(move(values, like), like.dtype)
+
+
+def minimise_quadratic(
+    hessian: np.ndarray, linear: np.ndarray, terms: Perspective, w: np.ndarray, tol: float
+) -> np.ndarray:
+    r"""Return a point at which :math:`\tfrac{1}{2} w^\top H w - b^\top w + \Omega(w)` is within `tol` of its minimum.
+
+    Accelerated proximal gradient steps with restarts (A. Beck and M. Teboulle 2009; B. O'Donoghue and E. Candes 2015);
+    coordinates that are always allowed are eliminated.
+
+    Parameters
+    ----------
+    hessian, linear : array, shape (d, d) and (d,)
+        H, positive semidefinite, and b.
+    terms : Perspective
+        The terms of Omega.
+    w : array, shape (d,)
+        Where to start.
+    tol : float
+        The duality gap to reach; after 1000 steps the last point is returned.
+    """
+    free, rest = np.flatnonzero(terms.owner < 0), np.flatnonzero(terms.owner >= 0)
+    inverse = np.linalg.pinv(hessian[np.ix_(free, free)], hermitian=True)
+    cross = hessian[np.ix_(rest, free)]
+    H = hessian[np.ix_(rest, rest)] - cross @ inverse @ cross.T
+    b = linear[rest] - cross @ (inverse @ linear[free])
+    inner = terms.part(rest)
+    try:
+        L = max(float(eigvalsh(H, subset_by_index=[rest.size - 1, rest.size - 1])[0]), np.finfo(float).tiny)
+    except LinAlgError:
+        L = float(np.linalg.norm(H))
+    x = y = w[rest]
+    Hx = Hy = H @ x
+    t = 1.0
+    for number in range(_STEPS):
+        if number % 10 == 0:
+            quadratic = 0.5 * float(x @ Hx)
+            primal = quadratic - float(b @ x) + inner.value(x)
+            dual = -quadratic - inner.largest(inner.gains(Hx - b))
+            if primal - dual <= tol:
+                break
+        new = inner.prox(y - (Hy - b) / L, L)
+        Hnew = H @ new
+        if float((y - new) @ (new - x)) > 0:  # the momentum points uphill
+            t = 1.0
+        after = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
+        momentum = (t - 1.0) / after
+        y, Hy = new + momentum * (new - x), Hnew + momentum * (Hnew - Hx)
+        x, Hx, t = new, Hnew, after
+    found = w.copy()
+    found[rest] = x
+    found[free] = inverse @ (linear[free] - cross.T @ x)
+    return found
