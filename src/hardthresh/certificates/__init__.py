@@ -1,7 +1,8 @@
 """Certificates: which optimality conditions an answer satisfies, and what each of its features is worth."""
 
 from .effects import UnitEffect, standard_errors, unit_effects
-from .lower_bounds import lower_bound, relative_gap
+from .gap import relative_gap
+from .lower_bounds import lower_bound
 from .model import ModelCertificate, certify_model
 from .stationarity import certify
 from .swap import SwapCertificate, swap_certificate

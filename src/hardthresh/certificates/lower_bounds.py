@@ -7,17 +7,16 @@ from math import inf, isfinite
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, eigvalsh, lstsq
+from scipy.linalg import eigvalsh, lstsq
 
 from hardthresh.arrays import as_double, double, move, namespace, to_numpy
 from hardthresh.core.constraint import BlockBudget, Constraint, CoordinateBudget
-from hardthresh.core.numbers import number, percent
 from hardthresh.core.objective import UNITS, Evaluation, value_rounding
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 
 from .kinks import model_with_kink
-from .perspective import Perspective
+from .perspective import Perspective, minimise_quadratic
 
 ROUNDS = 12
 """Limit of data passes. Of 40 fits of all losses the relaxation took at most 9."""
@@ -25,20 +24,12 @@ WIDEST = 512
 """The most coordinates of which a Hessian is computed: it takes 2 MB, and a search on it about a second."""
 _PRODUCTS = 1 << 33
 """The most products in the Gram matrix of all columns: half a second."""
-PROVED = 1e-6
-"""The relative gap that counts as none: objectives that differ by less are the same to anybody who uses a model."""
-WEAK = 0.5
-"""The relative gap from which a bound counts as saying nothing. Arbitrary."""
 _NEAR = 0.02
 """The share of the gap at which a bound that is below the relaxation is near enough: half a percent of half a gap."""
-_STEPS = 1000
-"""Limit of the steps on one quadratic model. Their number grows as the root of the condition number."""
 
 
 @serial_blas()
-def lower_bound(
-    objective: Any, constraint: Constraint, at: Evaluation, *, rounds: int = ROUNDS
-) -> float | None:
+def lower_bound(objective: Any, constraint: Constraint, at: Evaluation, *, rounds: int = ROUNDS) -> float | None:
     r"""Return a number that the objective is nowhere below on the constraint set, by a convex relaxation.
 
     For f convex, and D >= 0 such that :math:`f_0(w) = f(w) - \tfrac{1}{2} w^\top D w` is convex too, every point v with
@@ -103,104 +94,58 @@ def lower_bound(
         at = objective.evaluate(as_double(at.point))
     if not objective.convex or model_with_kink(objective) is not None:
         return None
-    terms = perspective(objective, constraint, convexity(objective, constraint, at))
+    terms = perspective(objective, constraint, at)
     if terms is None:
         return None
-    if terms.budget == 0:
-        terms = Perspective(np.full(terms.owner.size, -1), np.zeros(0), 0)
     return _Search(objective, terms).run(at, rounds)
 
 
-def relative_gap(value: float, bound: float, least: float) -> float:
-    """Return how far a lower bound is below a value, as a share of how far that is above the objective's least value.
-
-    Parameters
-    ----------
-    value, bound : float
-        f at an answer, and a number that f is not below.
-    least : float
-        A number that f never falls below, such as 0 for squared errors (`Objective.lower_bound`); -inf if none is
-        known, which counts as 0.
-
-    Returns
-    -------
-    float
-        From 0, the answer is optimal, to 1, nothing is known.
-
-    Examples
-    --------
-    >>> relative_gap(2.0, 1.5, 0.0)
-    0.25
-    """
-    whole = value - least if isfinite(least) else abs(value)
-    return min(1.0, max(0.0, (value - bound) / whole)) if whole > 0 else float(value > bound)
+def perspective(objective: Any, constraint: Constraint, at: Evaluation) -> Perspective | None:
+    """Return the perspective of what an objective leaves convex; None where a unit has nothing, or units overlap."""
+    structure = constraint.structure(tuple(objective.shape))
+    if isinstance(structure, CoordinateBudget):
+        bounds = structure.bounds
+        owner = np.full(int(objective.shape[0]), -1)
+        counted = np.setdiff1d(np.arange(owner.size), structure.free)
+        owner[counted] = np.arange(counted.size)
+    elif isinstance(structure, BlockBudget):
+        bounds, numbers = None, to_numpy(structure.numbers)
+        owner = np.where(numbers == structure.candidates, -1, numbers)
+    else:
+        return None
+    diagonal, counted = convexity(objective, np.flatnonzero(owner < 0), at), np.flatnonzero(owner >= 0)
+    least = np.full(structure.candidates, inf if structure.budget else 1.0)  # of none any will do: they are 0
+    np.minimum.at(least, owner[counted], diagonal[counted])
+    if not (least > 0).all():
+        return None
+    return Perspective(owner, least, min(structure.budget, structure.candidates), bounds)
 
 
-def bound_sentence(value: float, bound: float | None, gap: float | None) -> str:
-    """Return what a lower bound says about an answer, for people: a weak one says nothing."""
-    if bound is None or gap is None:
-        return "Not proved: that no other set of this size, two or more exchanges away, is better."
-    if gap >= WEAK:
-        return (
-            f"Lower bound: nothing is proved. It is {percent(gap)} below the objective; that is a weakness of the "
-            "bound, and says nothing against the model."
-        )
-    if gap <= PROVED:
-        return f"Lower bound: proved to {PROVED:.0e} relative that no other set of this size has a lower objective."
-    return (
-        f"Lower bound: no set of this size has an objective below {number(bound)}, and this one has {number(value)} "
-        f"(gap {percent(gap)})."
-    )
+def convexity(objective: Any, free: np.ndarray, at: Evaluation) -> np.ndarray:
+    r"""Return D >= 0, shape (d,), such that f less :math:`w^\top D w / 2` is convex at the best free coordinates.
 
-
-def convexity(objective: Any, constraint: Constraint, at: Evaluation) -> np.ndarray:
-    r"""Return D >= 0, shape (d,), such that f less :math:`w^\top D w / 2` is convex: the ridge of f, and more.
-
-    Of least squares with more rows than columns it is the ridge and :math:`\mu` times the squares of the columns, where
-    free columns are projected out of them: :math:`\mu` is the smallest eigenvalue of their correlations. Not for more
-    than 512 columns, or more than 2^33 products in their Gram matrix: that would take longer than the rest.
+    It is the ridge of f. Of least squares with more rows than columns it is the ridge and :math:`\mu` times the squares
+    of the columns, where free columns are projected out of them: :math:`\mu` is the smallest eigenvalue of their
+    correlations. Not for more than 512 columns, or more than 2^33 products in their Gram matrix: that would take longer
+    than the rest.
     """
     ridge = np.array(np.broadcast_to(double(objective.ridge), tuple(objective.shape)))
     n, d = objective.traits.n_rows, ridge.size
     if not objective.traits.quadratic or n <= d or d > WIDEST or n * d * d > _PRODUCTS:
         return ridge
-    free = np.array(constraint.free, dtype=np.int64)
     rest = np.setdiff1d(np.arange(d), free)
     Q = double(objective.hessian(at))
     gram = Q[np.ix_(rest, rest)] - np.diag(ridge[rest])
-    empty = (np.diag(gram) == 0) & (ridge[rest] == 0)  # f does not depend on it, and its slope is 0: any number will do
+    kept = (np.diag(gram) > 0) | (ridge[rest] > 0)
     gram -= Q[np.ix_(rest, free)] @ np.linalg.pinv(Q[np.ix_(free, free)], hermitian=True) @ Q[np.ix_(free, rest)]
     squares = np.maximum(np.diag(gram), 0.0)
-    kept = ~empty
     scale = np.sqrt(squares[kept])
     if kept.any() and (scale > 0).all():
         eigenvalues = eigvalsh(gram[np.ix_(kept, kept)] / scale / scale[:, None])
         rounding = UNITS * d * np.finfo(float).eps * eigenvalues[-1]
         ridge[rest[kept]] += max(0.0, (1 - 1e-9) * eigenvalues[0] - rounding) * squares[kept]
-    ridge[rest[empty]] = 1.0
+    ridge[rest[~kept]] = 1.0  # f does not depend on these, and their slope is 0: any number will do
     return ridge
-
-
-def perspective(objective: Any, constraint: Constraint, diagonal: np.ndarray) -> Perspective | None:
-    """Return the perspective of a diagonal; None where some unit has a zero, or the units overlap."""
-    structure = constraint.structure(tuple(objective.shape))
-    size = int(objective.shape[0])
-    if isinstance(structure, CoordinateBudget):
-        owner, bounds = np.arange(size), structure.bounds
-        owner[list(structure.free)] = -1
-    elif isinstance(structure, BlockBudget):
-        numbers = to_numpy(structure.numbers)
-        owner, bounds = np.where(numbers == structure.candidates, -1, numbers), None
-    else:
-        return None
-    chosen = np.flatnonzero(owner >= 0)
-    least = np.full(structure.candidates, inf)
-    if isinstance(structure, CoordinateBudget):
-        owner[chosen] = np.arange(chosen.size)
-    np.minimum.at(least, owner[chosen], diagonal[chosen])
-    if not (least > 0).all():
-        return None
-    return Perspective(owner, least, min(structure.budget, structure.candidates), bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +158,7 @@ class _Search:
     def run(self, at: Evaluation, rounds: int) -> float | None:
         """Return the best bound of some rounds, the first of which is at the given point."""
         answer, best, relaxed = at.value, -inf, inf
-        for number in range(rounds):
+        for done in range(1, rounds + 1):
             at, slack = self._balanced(at)
             w, gradient = double(at.point), double(at.gradient)
             diagonal = self.terms.of_coordinates
@@ -226,14 +171,14 @@ class _Search:
                 best = max(best, at.value - ridge - change - fall - rounding)
             relaxed = min(relaxed, at.value - ridge + self.terms.value(w))
             near = relaxed - best <= max(_NEAR * (answer - relaxed), 1e-9 * abs(answer))
-            if near or number == rounds - 1 or not self.terms.diagonal.size:
+            if near or done == rounds:
                 break
             units = self._chosen(gains, self.terms.sizes(w) > 0)
             moved = None if units is None else self._moved(at, units, answer - best)
             if moved is None:
                 break
             at = moved
-        return best if best > -inf else None
+        return max(float(best), float(self.objective.lower_bound)) if best > -inf else None
 
     def _chosen(self, gains: np.ndarray, used: np.ndarray) -> np.ndarray | None:
         """Return the units to work on: those that are not zero, and the most promising others; None of too many."""
@@ -282,7 +227,7 @@ class _Search:
     def _moved(self, at: Evaluation, units: np.ndarray, gap: float) -> Evaluation | None:
         """Return f nearer to the minimiser of the relaxation, by one step of Newton's method on some units."""
         owner = self.terms.owner
-        coordinates = np.flatnonzero((owner < 0) | units[owner])
+        coordinates = np.flatnonzero(np.append(units, True)[owner])
         places = move(coordinates, at.point)
         part = self.objective.columns(places)
         terms = self.terms.part(coordinates)
@@ -302,7 +247,8 @@ class _Search:
                 whole = double(at.point).copy()
                 whole[coordinates] = double(point)
                 point = self._like(whole, at.point)
-                return self.objective.evaluate(point, u)
+                moved: Evaluation = self.objective.evaluate(point, u)
+                return moved
         return None
 
     @staticmethod
@@ -313,56 +259,3 @@ class _Search:
     @staticmethod
     def _like(values: np.ndarray, like: Array) -> Array:
         return namespace(like).astype(move(values, like), like.dtype)
-
-
-def minimise_quadratic(
-    hessian: np.ndarray, linear: np.ndarray, terms: Perspective, w: np.ndarray, tol: float
-) -> np.ndarray:
-    r"""Return a point at which :math:`\tfrac{1}{2} w^\top H w - b^\top w + \Omega(w)` is within `tol` of its minimum.
-
-    Accelerated proximal gradient steps with restarts (A. Beck and M. Teboulle 2009; B. O'Donoghue and E. Candes 2015);
-    coordinates that are always allowed are eliminated.
-
-    Parameters
-    ----------
-    hessian, linear : array, shape (d, d) and (d,)
-        H, positive semidefinite, and b.
-    terms : Perspective
-        The terms of Omega.
-    w : array, shape (d,)
-        Where to start.
-    tol : float
-        The duality gap to reach; after 1000 steps the last point is returned.
-    """
-    free, rest = np.flatnonzero(terms.owner < 0), np.flatnonzero(terms.owner >= 0)
-    inverse = np.linalg.pinv(hessian[np.ix_(free, free)], hermitian=True)
-    cross = hessian[np.ix_(rest, free)]
-    H = hessian[np.ix_(rest, rest)] - cross @ inverse @ cross.T
-    b = linear[rest] - cross @ (inverse @ linear[free])
-    inner = terms.part(rest)
-    try:
-        L = max(float(eigvalsh(H, subset_by_index=[rest.size - 1, rest.size - 1])[0]), np.finfo(float).tiny)
-    except LinAlgError:
-        L = float(np.linalg.norm(H))
-    x = y = w[rest]
-    Hx = Hy = H @ x
-    t = 1.0
-    for number in range(_STEPS):
-        if number % 10 == 0:
-            quadratic = 0.5 * float(x @ Hx)
-            primal = quadratic - float(b @ x) + inner.value(x)
-            dual = -quadratic - inner.largest(inner.gains(Hx - b))
-            if primal - dual <= tol:
-                break
-        new = inner.prox(y - (Hy - b) / L, L)
-        Hnew = H @ new
-        if float((y - new) @ (new - x)) > 0:  # the momentum points uphill
-            t = 1.0
-        after = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
-        momentum = (t - 1.0) / after
-        y, Hy = new + momentum * (new - x), Hnew + momentum * (Hnew - Hx)
-        x, Hx, t = new, Hnew, after
-    found = w.copy()
-    found[rest] = x
-    found[free] = inverse @ (linear[free] - cross.T @ x)
-    return found

@@ -16,8 +16,9 @@ from hardthresh.core.support import Support
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 
+from .gap import bound_sentence, relative_gap
 from .kinks import model_with_kink, with_least_subgradient
-from .lower_bounds import bound_sentence, lower_bound, relative_gap
+from .lower_bounds import lower_bound
 from .swap import SwapCertificate, swap_certificate
 
 

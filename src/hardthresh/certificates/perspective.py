@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import LinAlgError, eigvalsh
+
+_STEPS = 1000
+"""Limit of the steps on one quadratic model. Their number grows as the root of the condition number."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,7 +26,7 @@ class Perspective:
     diagonal : array, shape (m,)
         D, > 0, for each unit.
     budget : int
-        k >= 1.
+        k >= 0.
     bounds : array, shape (2, d), or None
         The bounds of the coordinates, infinite where there is none.
 
@@ -41,7 +45,8 @@ class Perspective:
     @property
     def of_coordinates(self) -> np.ndarray:
         """The entry of D of each coordinate, 0 for one that is always allowed."""
-        return np.where(self.owner >= 0, self.diagonal[self.owner], 0.0)
+        values: np.ndarray = np.append(self.diagonal, 0.0)[self.owner]
+        return values
 
     def gains(self, slope: np.ndarray) -> np.ndarray:
         r"""Return what each unit can lower a linear function with its ridge by, shape (m,).
@@ -60,9 +65,8 @@ class Perspective:
 
     def largest(self, gains: np.ndarray) -> float:
         """Return the sum of the k largest gains."""
-        if self.budget >= gains.size:
-            return float(gains.sum())
-        return float(np.partition(gains, gains.size - self.budget)[gains.size - self.budget :].sum())
+        others = gains.size - self.budget
+        return float(gains.sum() if others <= 0 else np.partition(gains, others - 1)[others:].sum())
 
     def value(self, w: np.ndarray) -> float:
         """Return the perspective at a point."""
@@ -82,7 +86,8 @@ class Perspective:
             x = np.clip(x, *self.bounds)
         z = shares(self.sizes(x) * np.sqrt(self.diagonal), self.diagonal / L, self.budget)
         factor = L * z / (L * z + self.diagonal)
-        return np.where(self.owner >= 0, factor[self.owner] * x, x)
+        w: np.ndarray = np.append(factor, 1.0)[self.owner] * x
+        return w
 
     def sizes(self, w: np.ndarray) -> np.ndarray:
         """Return the norm of each unit of a point."""
@@ -123,3 +128,56 @@ def shares(slope: np.ndarray, offset: np.ndarray, total: float) -> np.ndarray:
     tau = at[after - 1] + ((total - sums[after - 1]) / rate if rate > 0 else 0.0)
     z[rising] = np.clip(tau * s - o, 0.0, 1.0)
     return z
+
+
+def minimise_quadratic(
+    hessian: np.ndarray, linear: np.ndarray, terms: Perspective, w: np.ndarray, tol: float
+) -> np.ndarray:
+    r"""Return a point at which :math:`\tfrac{1}{2} w^\top H w - b^\top w + \Omega(w)` is within `tol` of its minimum.
+
+    Accelerated proximal gradient steps with restarts (A. Beck and M. Teboulle 2009; B. O'Donoghue and E. Candes 2015);
+    coordinates that are always allowed are eliminated.
+
+    Parameters
+    ----------
+    hessian, linear : array, shape (d, d) and (d,)
+        H, positive semidefinite, and b.
+    terms : Perspective
+        The terms of Omega.
+    w : array, shape (d,)
+        Where to start.
+    tol : float
+        The duality gap to reach; after 1000 steps the last point is returned.
+    """
+    free, rest = np.flatnonzero(terms.owner < 0), np.flatnonzero(terms.owner >= 0)
+    inverse = np.linalg.pinv(hessian[np.ix_(free, free)], hermitian=True)
+    cross = hessian[np.ix_(rest, free)]
+    H = hessian[np.ix_(rest, rest)] - cross @ inverse @ cross.T
+    b = linear[rest] - cross @ (inverse @ linear[free])
+    inner = terms.part(rest)
+    try:
+        L = max(float(eigvalsh(H, subset_by_index=[rest.size - 1, rest.size - 1])[0]), np.finfo(float).tiny)
+    except LinAlgError:
+        L = float(np.linalg.norm(H))
+    x = y = w[rest]
+    Hx = Hy = H @ x
+    t = 1.0
+    for step in range(_STEPS):
+        if step % 10 == 0:
+            quadratic = 0.5 * float(x @ Hx)
+            primal = quadratic - float(b @ x) + inner.value(x)
+            dual = -quadratic - inner.largest(inner.gains(Hx - b))
+            if primal - dual <= tol:
+                break
+        new = inner.prox(y - (Hy - b) / L, L)
+        Hnew = H @ new
+        if float((y - new) @ (new - x)) > 0:  # the momentum points uphill
+            t = 1.0
+        after = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
+        momentum = (t - 1.0) / after
+        y, Hy = new + momentum * (new - x), Hnew + momentum * (Hnew - Hx)
+        x, Hx, t = new, Hnew, after
+    found = w.copy()
+    found[rest] = x
+    found[free] = inverse @ (linear[free] - cross.T @ x)
+    return found
