@@ -124,7 +124,7 @@ def test_the_threshold_is_the_smallest_that_keeps_the_level(statistics, fdr, off
 @given(STATISTICS, st.sampled_from([0.05, 0.2, 0.25, 0.5]))
 @draws(200)
 def test_e_values_of_one_draw_select_what_its_threshold_selects(statistics, fdr):
-    """Ren and Barber (2024), section 3: the filter is the e-BH procedure with the e-values at its own threshold."""
+    """Ren and Barber (2024): the filter is the e-BH procedure with the e-values at its own threshold."""
     threshold = knockoff_threshold(statistics, fdr)
     assert_array_equal(
         select_by_e_values(knockoff_e_values(statistics, threshold), fdr), np.flatnonzero(statistics >= threshold)

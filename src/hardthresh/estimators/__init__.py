@@ -19,8 +19,10 @@ from .low_rank.imputer import LowRankImputer
 from .low_rank.imputer_cv import LowRankImputerCV
 from .low_rank.regression import LowRankRegression
 from .low_rank.regression_cv import LowRankRegressionCV
+from .selectors.knockoffs import Knockoffs
 
 __all__ = [
+    "Knockoffs",
     "LowRankImputer",
     "LowRankImputerCV",
     "LowRankRegression",

@@ -251,6 +251,53 @@ def _root(matrix: np.ndarray) -> np.ndarray:
         return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
 
 
+def difference(own: np.ndarray, of_knockoff: np.ndarray) -> np.ndarray:
+    """Return the importance of columns less that of their knockoffs."""
+    return np.asarray(own - of_knockoff)
+
+
+def signed_maximum(own: np.ndarray, of_knockoff: np.ndarray) -> np.ndarray:
+    """Return the larger importance of each pair, negative if it is the knockoff's; 0 if they are equal."""
+    return np.asarray(np.maximum(own, of_knockoff) * np.sign(own - of_knockoff))
+
+
+def knockoff_statistics(
+    importances: Callable[[np.ndarray], np.ndarray],
+    contrast: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    columns: np.ndarray,
+    copies: np.ndarray,
+    beside: np.ndarray,
+    swapped: np.ndarray,
+) -> np.ndarray:
+    """Return by how much each column is more important than its knockoff.
+
+    Parameters
+    ----------
+    importances : callable
+        Takes a table and returns the importance of each of its columns, whatever their order.
+    contrast : callable
+        Takes the importances of columns and of their knockoffs, and returns W: `difference` or `signed_maximum`. If the
+        two change places, the sign of W has to change, and nothing else.
+    columns, copies : array, shape (n, m)
+        The columns and their knockoffs.
+    beside : array, shape (n, p)
+        Columns without a knockoff, the last ones of the table.
+    swapped : array of bool, shape (m,)
+        Which columns take the place of their knockoff in the table. Drawn at random, it keeps what depends on the order
+        after all, such as ties, from favouring columns over knockoffs.
+
+    Returns
+    -------
+    array, shape (m,)
+        W. If a column and its knockoff change places, the sign of their W changes, and no other.
+    """
+    m = columns.shape[1]
+    first, second = np.where(swapped, copies, columns), np.where(swapped, columns, copies)
+    values = importances(np.column_stack([first, second, beside]))
+    statistics = contrast(values[:m], values[m : 2 * m])
+    return np.where(swapped, -statistics, statistics) + 0.0  # which turns -0 into 0
+
+
 def smallest_proportions(statistics: np.ndarray, offset: int = 1) -> tuple[np.ndarray, np.ndarray]:
     r"""Return the possible thresholds, and the estimated proportion of false discoveries at each.
 
@@ -333,7 +380,7 @@ def knockoff_e_values(statistics: np.ndarray, threshold: float) -> np.ndarray:
     Returns
     -------
     array, shape (d,)
-        Those of the null columns have an expected sum of at most d (Ren and Barber, Theorem 1). A mean over several
+        Those of the null columns have an expected sum of at most d (Ren and Barber 2024). A mean over several
         draws of the knockoffs, which depend on each other, has so too.
 
     References

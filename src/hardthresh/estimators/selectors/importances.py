@@ -1,0 +1,122 @@
+"""How much an estimator relies on each column: what is compared between columns and their knockoffs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+from warnings import catch_warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from hardthresh.arrays import double, to_numpy
+from hardthresh.core.errors import InvalidInputError, NothingFoundWarning, plural, warn
+from hardthresh.core.result import Status
+
+from ..linear.choosing import is_auto
+from ..linear.cross_validation import SparseLinearModelCV
+from ..linear.model import SparseLinearModel
+from ..linear.survival_targets import stratified
+
+Importances: TypeAlias = Callable[..., np.ndarray]
+"""Takes an estimator that is not fitted, X, y and the other parameters of `fit`, and returns a number >= 0 for each
+column of X, which must not depend on the order of the columns."""
+
+
+def by_path(model: SparseLinearModel, X: np.ndarray, y: Any, *, least: int, **params: Any) -> np.ndarray:
+    """Return at how many numbers of features a model chooses each column.
+
+    The numbers are 1, 2, ..., K with K twice the number of features of the model, or `least` if that is larger. Ties
+    are broken by the sizes of the standardised coefficients at K.
+
+    Parameters
+    ----------
+    model : SparseLinearModel
+        Not fitted. If it chooses its number of features, by a criterion or by cross-validation, it chooses here, and
+        the ridge too.
+    X : array, shape (n, p)
+        Columns and knockoffs.
+    y : array
+        Targets.
+    least : int
+        The smallest K.
+    **params :
+        Other parameters of the fit.
+
+    Returns
+    -------
+    array, shape (p,)
+    """
+    if isinstance(model, SparseLinearModelCV):
+        with catch_warnings(action="ignore", category=NothingFoundWarning):
+            model.fit(X, y, **params)
+    targets = stratified(y, params.get("strata"))
+    given = model._validate_fit(X, targets, params.get("sample_weight"), params.get("offset")).weighted()
+    problem, seed = model._started(model._problem(model._encode(given), 0)), model._seed()
+    if isinstance(model, SparseLinearModelCV):
+        k = int(model.best_n_nonzero_coefs_)
+    elif is_auto(model.n_nonzero_coefs):
+        k = model._choose_k(problem, seed).best
+    else:
+        k = model._checked_k(model.n_nonzero_coefs)
+    longest = min(max(2 * k, least), problem.n_candidates, given.n_rows)
+    counts, unfinished = np.zeros(X.shape[1]), 0
+    for result in model._fits_of(problem, seed)(problem.objective, range(1, longest + 1)):
+        counts[to_numpy(problem.features(result.support))] += 1
+        unfinished += not (result.converged or result.status is Status.NO_MINIMISER)
+    if unfinished:
+        warn(f"{unfinished} of {longest} fits for the statistics of knockoffs did not converge", ConvergenceWarning)
+    sizes = _lengths(problem.coefficients(result.w)[0]) * double(problem.scale())
+    return np.asarray(counts + sizes / (2.0 * (sizes.max() or 1.0)))
+
+
+def by_coefficients(model: Any, X: np.ndarray, y: Any, **params: Any) -> np.ndarray:
+    """Return the sizes of the standardised coefficients of a model; of several outputs, their lengths.
+
+    Parameters
+    ----------
+    model : estimator
+        Not fitted; once it is, it has ``coef_``.
+    X : array, shape (n, p)
+        Columns and knockoffs.
+    y : array
+        Targets.
+    **params :
+        Other parameters of the fit.
+
+    Returns
+    -------
+    array, shape (p,)
+    """
+    with catch_warnings(action="ignore", category=NothingFoundWarning):
+        model.fit(X, y, **params)
+    if not hasattr(model, "coef_"):
+        raise InvalidInputError(
+            f'statistic="coef" needs an estimator with coef_, which {type(model).__name__} has not; give a function '
+            "that returns the importance of each column"
+        )
+    weights = params.get("sample_weight")
+    centred = X - np.average(X, axis=0, weights=weights)
+    return _lengths(model.coef_) * np.sqrt(np.average(centred**2, axis=0, weights=weights))
+
+
+def _lengths(coef: Any) -> np.ndarray:
+    """Return the length of the coefficients of each column, one or several."""
+    return np.asarray(np.linalg.norm(np.atleast_2d(double(coef)), axis=0))
+
+
+def checked_importances(importances: Any, p: int) -> np.ndarray:
+    """Return the numbers that a function of the user returned.
+
+    Raises
+    ------
+    InvalidInputError
+        If they are not one finite number for each column.
+    """
+    numbers = np.asarray(importances)
+    if numbers.shape != (p,) or numbers.dtype.kind not in "fiub" or not np.isfinite(numbers).all():
+        what = f"shape {numbers.shape}" if numbers.shape != (p,) else "NaN, infinity or no numbers"
+        raise InvalidInputError(
+            f"statistic returned {what}; it must return a finite number for each of {plural(p, 'column')}"
+        )
+    return numbers.astype(np.float64)
