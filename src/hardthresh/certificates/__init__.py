@@ -1,16 +1,21 @@
 """Certificates: which optimality conditions an answer satisfies, and what each of its features is worth."""
 
+from .alternatives import alternative_supports
 from .effects import UnitEffect, standard_errors, unit_effects
 from .gap import relative_gap
 from .lower_bounds import lower_bound
 from .model import ModelCertificate, certify_model
+from .near_ties import Alternative, Alternatives
 from .stationarity import certify
 from .swap import SwapCertificate, swap_certificate
 
 __all__ = [
+    "Alternative",
+    "Alternatives",
     "ModelCertificate",
     "SwapCertificate",
     "UnitEffect",
+    "alternative_supports",
     "certify",
     "certify_model",
     "lower_bound",

@@ -1,0 +1,202 @@
+"""The supports that fit nearly as well as that of a model, as a result that prints as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from hardthresh.core.errors import MissingDependencyError, plural
+from hardthresh.core.numbers import number, percent
+from hardthresh.core.printed import PrintedTable
+
+if TYPE_CHECKING:
+    import pandas
+
+_LISTED = 30
+"""Most features that are printed: a screen."""
+_SUBSTITUTES = 3
+"""Most substitutes of a feature that are printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """A support whose refitted objective is near that of a model.
+
+    Attributes
+    ----------
+    numbers : tuple of int
+        Its features, or groups, by their numbers.
+    names : tuple of str
+        Their names.
+    value : float
+        The minimum of the objective on it.
+    excess : float
+        By how much that exceeds the value of the model, as a share of this; negative if it is lower.
+    removed, added : tuple of str
+        What the model has and the support has not, and the reverse; both empty for the support of the model.
+    """
+
+    numbers: tuple[int, ...]
+    names: tuple[str, ...]
+    value: float
+    excess: float
+    removed: tuple[str, ...]
+    added: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Alternatives:
+    """The supports that were found to fit nearly as well as that of a model; ``print`` shows how they differ.
+
+    Attributes
+    ----------
+    supports : tuple of Alternative
+        The supports, that of the model among them, by increasing value.
+    value : float
+        The value of the objective at the model.
+    tolerance : float
+        The largest `excess` of a support.
+    unit : {"feature", "group"}
+        What is exchanged.
+    more : bool
+        Whether more supports were found, of larger values than those that are listed.
+    exact : bool
+        Whether all exchanges of each support that was examined were compared exactly. Otherwise they were ranked by a
+        quadratic model, and the best ones refitted.
+    examined : int
+        The number of supports whose exchanges were compared.
+    complete : bool
+        Whether it is proved that no other support is within the tolerance. The search alone proves nothing.
+    subject : str
+        What the support is compared with, if not the model that it was asked from.
+    """
+
+    supports: tuple[Alternative, ...]
+    value: float
+    tolerance: float
+    unit: str
+    more: bool
+    exact: bool
+    examined: int
+    complete: bool = False
+    subject: str = ""
+
+    @property
+    def shares(self) -> Mapping[str, float]:
+        """The share of the supports that each feature, or group, occurs in; the largest first."""
+        counts: dict[str, int] = {}
+        for support in self.supports:
+            for name in support.names:
+                counts[name] = counts.get(name, 0) + 1
+        order = sorted(counts, key=lambda name: -counts[name])
+        return {name: counts[name] / len(self.supports) for name in order}
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """The features, or groups, of the model."""
+        return next(support.names for support in self.supports if not support.added and not support.removed)
+
+    @property
+    def substitutes(self) -> Mapping[str, tuple[tuple[str, float], ...]]:
+        """For each feature of the model, those that replace it alone, each with its `excess`; the closest first."""
+        found: dict[str, list[tuple[str, float]]] = {name: [] for name in self.own}
+        for support in self.supports:
+            if len(support.added) == len(support.removed) == 1:
+                found[support.removed[0]].append((support.added[0], support.excess))
+        return {name: tuple(pairs) for name, pairs in found.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the supports as numbers, words and lists, which `json` can write."""
+        return {
+            "value": self.value,
+            "tolerance": self.tolerance,
+            "unit": self.unit,
+            "more": self.more,
+            "exact": self.exact,
+            "complete": self.complete,
+            "about": self.subject or "the model",
+            "shares": dict(self.shares),
+            "substitutes": {name: [list(pair) for pair in pairs] for name, pairs in self.substitutes.items()},
+            "supports": [
+                {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(support).items()}
+                for support in self.supports
+            ],
+        }
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return one row for each support, by increasing value, as a pandas data frame.
+
+        Lists hold its features, and those that it has instead of features of the model.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise MissingDependencyError("to_frame needs pandas, which is not installed; or use to_dict()") from error
+        records = self.to_dict()["supports"]
+        names = ["names", "removed", "added", "value", "excess"]
+        return pandas.DataFrame([{name: record[name] for name in names} for record in records], columns=names)
+
+    def __str__(self) -> str:
+        return self._printed().to_text()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return self._printed().to_html()
+
+    def _printed(self) -> PrintedTable:
+        own, shares, substitutes = self.own, self.shares, self.substitutes
+        header = [self.unit, "in the model", "in sets", "alone replaced by (rise of the objective)"]
+        rows = []
+        for name in list(shares)[:_LISTED]:
+            pairs = substitutes.get(name, ())
+            words = ", ".join(f"{other} ({_share(excess)})" for other, excess in pairs[:_SUBSTITUTES])
+            if len(pairs) > _SUBSTITUTES:
+                words += f" and {len(pairs) - _SUBSTITUTES} more"
+            alone = (words or "none") if name in own else ""
+            rows.append([name, "yes" if name in own else "", percent(shares[name]), alone])
+        left_out = len(shares) - len(rows)
+        notes = [f"{plural(left_out, f'more {self.unit}')} in fewer of them."] if left_out > 0 else []
+        return PrintedTable(self._sentences(), header, rows, [*notes, self._how()], left=(header[0], header[3]))
+
+    def _sentences(self) -> list[str]:
+        count, size, within = len(self.supports), len(self.own), f"{100 * self.tolerance:.3g} %"
+        others = f"{plural(count, 'set')} of {plural(size, self.unit)}"
+        if count == 1:
+            first = f"No other set of {plural(size, self.unit)} was found to fit within {within} of the model."
+        else:
+            best = "the best of those" if self.more else "all that were"
+            first = f"{others}, {best} found within {within} of the model's objective, {number(self.value)}."
+        better = [support for support in self.supports if support.excess < 0]
+        lines = [f"About {self.subject}.", first] if self.subject else [first]
+        if not better or not self._is_better(better[0]):
+            return lines
+        exchange = f"{', '.join(better[0].added)} for {', '.join(better[0].removed)}"
+        return [
+            first,
+            f"The best of them is better than the model by {-better[0].excess:.2g} of its value: {exchange}.",
+        ]
+
+    def _is_better(self, support: Alternative) -> bool:
+        """Return whether a support is better than the model by more than its rounding."""
+        return -support.excess > 1e-8
+
+    def _how(self) -> str:
+        if self.complete:
+            return f"Proved: these are all sets of so many {self.unit}s within the tolerance."
+        return (
+            f"Found by exchanges of single {self.unit}s from the model"
+            + ("" if self.exact else ", ranked by a quadratic model")
+            + ": there may be others."
+        )
+
+
+def _share(excess: float) -> str:
+    return f"{'+' if excess >= 0 else '−'}{100 * abs(excess):.2g} %"
