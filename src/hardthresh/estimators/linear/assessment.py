@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from hardthresh.arrays import double, to_numpy
-from hardthresh.certificates import ModelCertificate
+from hardthresh.certificates import Alternatives, ModelCertificate
 from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.errors import HardThreshError, InvalidInputError, warn
 from hardthresh.core.objective import Evaluation
@@ -17,8 +17,9 @@ from hardthresh.core.state import Trace
 from hardthresh.core.stationarity import leading_norm
 from hardthresh.solvers.start import starting_point
 
+from ..facts import read
 from ..table import Table
-from .certificate import certify_problem
+from .certificate import alternatives_to, certify_problem
 from .choosing import ChoosingModel
 from .fingerprint import Fingerprint
 from .problem import Problem, features_of, point_of
@@ -115,6 +116,59 @@ class AssessedModel(ChoosingModel):
             self._summary = self._summarize(problem, result.w)
             self._let_go()
         return self._summary
+
+    @without_overflow_warnings
+    def alternatives(
+        self,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+        offset: Any = None,
+        *,
+        tolerance: float = 0.02,
+        most: int = 100,
+    ) -> Alternatives:
+        """Return the sets of as many features that fit nearly as well, and what takes the place of each feature.
+
+        Starting at the chosen features, single ones are exchanged as long as the refitted objective rises by no more
+        than twice the tolerance. So the sets are found, and there may be others.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset : optional
+            Data, as for `certificate`: without them it is about the training data.
+        tolerance : float
+            The largest rise of the objective, as a share of its value; in (0, 1].
+        most : int
+            The most sets to return, those of the lowest values; >= 1.
+
+        Returns
+        -------
+        Alternatives
+            ``print`` it to read it; `to_frame` and `to_dict` return the sets.
+
+        Raises
+        ------
+        HardThreshError, ValueError
+            As for `certificate`; and for losses with a kink, which have no second derivatives to rank exchanges by, and
+            for groups that overlap.
+
+        Notes
+        -----
+        Cost: one data pass for each set from which the search goes on, and for other than squared losses one for each
+        of its features; see `hardthresh.certificates.alternative_supports`. The training data are kept in memory only
+        until the certificate and the summary have both been asked for.
+
+        The dispersion of negative binomial counts, the smoothing of the pinball loss and the scale of Huber's loss are
+        those of the model.
+        """
+        if self._is_about(X, y, sample_weight, offset):
+            problem, w, support, _ = self._problem_of(X, y, sample_weight, offset)
+        else:
+            problem, result = self._untouched_training()
+            w, support = result.w, result.support
+        name = problem.group_name if problem.grouped else read(self).names.__getitem__
+        return alternatives_to(problem, w, support, name, tolerance=tolerance, most=most, subject=self._subject())
 
     def _let_go(self) -> None:
         """Let go of the training data, which may be large, when nothing needs them any more."""
@@ -213,7 +267,7 @@ class AssessedModel(ChoosingModel):
         if self._training is None:
             raise HardThreshError(
                 "this model does not carry its training data; call certificate(X, y) with them, or call certificate() "
-                "before you save or copy a model; the same holds for summary"
+                "before you save or copy a model; the same holds for summary and alternatives"
             )
         problem, result, before = self._training
         if not before.agrees(problem.fingerprint()):

@@ -1,11 +1,11 @@
-"""The certificate of a fitted linear model, of one output or of several."""
+"""The certificate of a fitted linear model, of one output or of several, and the alternatives to it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 
-from hardthresh.certificates import ModelCertificate, certify_model
+from hardthresh.certificates import Alternatives, ModelCertificate, alternative_supports, certify_model
 from hardthresh.core.state import Trace
 from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
@@ -52,3 +52,40 @@ def certify_problem(
         undecided=tuple(number if number < 0 else units[number] for number in swap.undecided),
     )
     return replace(found, swap=swap, unit="group" if problem.grouped else "feature")
+
+
+def alternatives_to(
+    problem: Problem,
+    w: Array,
+    support: Support,
+    name: Callable[[int], str],
+    *,
+    tolerance: float,
+    most: int,
+    subject: str = "",
+) -> Alternatives:
+    """Return the sets of features, or of groups, that fit nearly as well as a point of a problem.
+
+    Parameters
+    ----------
+    problem, w, support, name :
+        As for `certify_problem`.
+    tolerance, most, subject :
+        As for `hardthresh.certificates.alternative_supports`.
+    """
+    examined = problem.examined(w, support)
+
+    def label(unit: int) -> tuple[int, str]:
+        number = examined.feature(unit)
+        return number, name(number)
+
+    return alternative_supports(
+        examined.objective,
+        examined.constraint,
+        examined.point,
+        tolerance=tolerance,
+        most=most,
+        label=label,
+        unit="group" if problem.grouped else "feature",
+        subject=subject,
+    )

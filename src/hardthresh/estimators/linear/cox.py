@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from hardthresh.arrays import double, move, namespace, to_numpy, where_true
-from hardthresh.certificates import ModelCertificate
 from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.result import Result
@@ -24,16 +23,16 @@ from ..table import Table
 from .baseline_hazard import baseline_at, baseline_hazard
 from .concordance import concordance
 from .criterion import CriterionPath
-from .model import SparseLinearModel
 from .problem import Problem
 from .rows import Rows
+from .stratified import StratifiedModel
 from .summary import Summary
 from .survival_targets import SurvivalTargets, check_comparable, stratified, warn_of_early_times
 
 
 @public_estimator("cox_regression", intercept_and_scale="standardize : bool")
 @own_parameters(without=["fit_intercept"], ties="breslow")
-class SparseCoxRegression(RegressorMixin, SparseLinearModel):
+class SparseCoxRegression(RegressorMixin, StratifiedModel):
     r"""Cox regression of censored times with at most k features: proportional hazards.
 
     .. math:: \min_b \; \frac{1}{\sum_i s_i} \sum_{i : e_i = 1} s_i \Bigl(\log \sum_{j : t_j \ge t_i} s_j e^{u_j}
@@ -137,50 +136,6 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
             For times that are not positive.
         """
         return self._fit(X, stratified(y, strata), sample_weight, offset)
-
-    def certificate(
-        self, X: Any = None, y: Any = None, sample_weight: Any = None, offset: Any = None, strata: Any = None
-    ) -> ModelCertificate:
-        """Return what is known about the quality of the fit: first-order conditions, and exchanges of features.
-
-        Parameters
-        ----------
-        X, y, sample_weight, offset, strata : optional
-            Data, as in `fit`. Without them the certificate is about the training data, and computed once.
-
-        Returns
-        -------
-        ModelCertificate
-            ``print`` it to read it.
-
-        Raises
-        ------
-        HardThreshError, ValueError
-            As for the other sparse linear models.
-        """
-        return super().certificate(X, stratified(y, strata), sample_weight, offset)
-
-    def summary(
-        self, X: Any = None, y: Any = None, sample_weight: Any = None, offset: Any = None, strata: Any = None
-    ) -> Summary:
-        """Return how well the model fits, and what each chosen feature is worth to it.
-
-        Parameters
-        ----------
-        X, y, sample_weight, offset, strata : optional
-            Data, as in `fit`. Without them the summary is about the training data, and computed once.
-
-        Returns
-        -------
-        Summary
-            ``print`` it to read it; `to_frame` and `to_dict` return its numbers.
-
-        Raises
-        ------
-        HardThreshError, ValueError
-            As for the other sparse linear models.
-        """
-        return super().summary(X, stratified(y, strata), sample_weight, offset)
 
     def predict(self, X: Any, offset: Any = None) -> Any:
         """Return x'b + offset, the logarithm of the relative hazard, shape (n_samples,).

@@ -1,0 +1,91 @@
+"""What models of survival times say about their own quality, on data with strata."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hardthresh.certificates import Alternatives, ModelCertificate
+
+from .model import SparseLinearModel
+from .summary import Summary
+from .survival_targets import stratified
+
+
+class StratifiedModel(SparseLinearModel):
+    """Base of the models whose rows may have strata. See the concrete classes."""
+
+    def certificate(
+        self, X: Any = None, y: Any = None, sample_weight: Any = None, offset: Any = None, strata: Any = None
+    ) -> ModelCertificate:
+        """Return what is known about the quality of the fit: first-order conditions, and exchanges of features.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset, strata : optional
+            Data, as in `fit`. Without them the certificate is about the training data, and computed once.
+
+        Returns
+        -------
+        ModelCertificate
+            ``print`` it to read it.
+
+        Raises
+        ------
+        HardThreshError, ValueError
+            As for the other sparse linear models.
+        """
+        return super().certificate(X, stratified(y, strata), sample_weight, offset)
+
+    def summary(
+        self, X: Any = None, y: Any = None, sample_weight: Any = None, offset: Any = None, strata: Any = None
+    ) -> Summary:
+        """Return how well the model fits, and what each chosen feature is worth to it.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset, strata : optional
+            Data, as in `fit`. Without them the summary is about the training data, and computed once.
+
+        Returns
+        -------
+        Summary
+            ``print`` it to read it; `to_frame` and `to_dict` return its numbers.
+
+        Raises
+        ------
+        HardThreshError, ValueError
+            As for the other sparse linear models.
+        """
+        return super().summary(X, stratified(y, strata), sample_weight, offset)
+
+    def alternatives(
+        self,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+        offset: Any = None,
+        strata: Any = None,
+        *,
+        tolerance: float = 0.02,
+        most: int = 100,
+    ) -> Alternatives:
+        """Return the sets of as many features that fit nearly as well, and what takes the place of each feature.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset, strata : optional
+            Data, as in `fit`. Without them it is about the training data.
+        tolerance, most :
+            As for the other sparse linear models.
+
+        Returns
+        -------
+        Alternatives
+            ``print`` it to read it; `to_frame` and `to_dict` return the sets.
+
+        Raises
+        ------
+        HardThreshError, ValueError
+            As for the other sparse linear models.
+        """
+        return super().alternatives(X, stratified(y, strata), sample_weight, offset, tolerance=tolerance, most=most)

@@ -1,0 +1,90 @@
+"""The alternatives to a fitted model: about the training data, about data that are given, and in the user's names."""
+
+import numpy as np
+import pytest
+
+import hardthresh as ht
+from hardthresh.core.errors import CapabilityError, HardThreshError, InvalidInputError
+
+
+def test_every_loss_has_alternatives_or_says_why_not(case):
+    X, y = case.data()
+    model = case.make().fit(X, y)
+    if case.name.startswith("quantile") and model.get_params().get("smoothing") is None:
+        with pytest.raises(CapabilityError, match="kink"):
+            model.alternatives(tolerance=0.3)
+        return
+    found, again = model.alternatives(tolerance=0.3), model.alternatives(X, y, tolerance=0.3)
+    assert [one.numbers for one in found.supports] == [one.numbers for one in again.supports]
+    assert [one.excess for one in found.supports] == pytest.approx([one.excess for one in again.supports], abs=1e-6)
+    own = next(one for one in found.supports if not one.added)
+    assert found.subject or own.numbers == tuple(np.asarray(model.support_).tolist())
+    assert all(one.excess <= 0.3 + 1e-9 for one in found.supports)
+
+
+def almost_copies(n=80):
+    """Twelve columns of which the last six are almost copies of the first six, and a signal in two of them."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((n, 6))
+    X = np.hstack([X, X + 0.1 * rng.standard_normal((n, 6))])
+    return X, X[:, 2] - X[:, 4]
+
+
+def test_several_outputs_and_classes_exchange_features_whole():
+    X, u = almost_copies()
+    rng = np.random.default_rng(6)
+    outputs = np.column_stack([u, -u]) + 0.5 * rng.standard_normal((80, 2))
+    of_outputs = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, outputs).alternatives(tolerance=0.2)
+    of_classes = (
+        ht.SparseLogisticRegression(n_nonzero_coefs=2).fit(X, np.digitize(u, [-1, 1])).alternatives(tolerance=0.15)
+    )
+    for found in (of_outputs, of_classes):
+        assert {name for one in found.supports for name in one.names} == {f"feature {j}" for j in (2, 4, 8, 10)}
+    refit = ht.SparseLinearRegression(n_nonzero_coefs=2)
+    for one in of_outputs.supports:
+        own = refit.fit(X[:, one.numbers], outputs)
+        assert one.value == pytest.approx(own.objective_, rel=1e-8)
+
+
+def test_columns_and_groups_have_the_names_of_the_user():
+    pandas = pytest.importorskip("pandas")
+    X, u = almost_copies()
+    y = u + 0.5 * np.random.default_rng(7).standard_normal(80)
+    frame = pandas.DataFrame(X, columns=[f"c{j}" for j in range(12)])
+    found = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(frame, y).alternatives(tolerance=0.2)
+    assert set(found.own) <= {"c2", "c4", "c8", "c10"}
+    labels = [f"g{j % 6}" for j in range(12)]
+    of_groups = ht.SparseLinearRegression(groups=labels, n_nonzero_groups=2).fit(X, y).alternatives()
+    assert of_groups.unit == "group"
+    assert of_groups.own == ("g2", "g4")
+
+
+def test_an_average_is_compared_by_its_best_model():
+    X, u = almost_copies()
+    y = u + np.random.default_rng(8).standard_normal(80)
+    model = ht.SparseLinearRegressionCV(n_nonzero_coefs=range(1, 4), random_state=0).fit(X, y)
+    assert len(model.models_) > 1
+    assert str(model.alternatives()).startswith("About ")
+
+
+def test_data_that_are_gone_have_to_be_given_again():
+    X, u = almost_copies()
+    model = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, u)
+    first = model.alternatives()
+    model.certificate(), model.summary()
+    with pytest.raises(HardThreshError, match="does not carry its training data"):
+        model.alternatives()
+    assert model.alternatives(X, u).supports == first.supports
+    with pytest.raises(InvalidInputError, match="sample_weight and offset belong to data"):
+        model.alternatives(sample_weight=np.ones(80))
+
+
+def test_strata_go_along():
+    X, u = almost_copies()
+    rng = np.random.default_rng(9)
+    y = np.column_stack([rng.exponential(np.exp(-u)), rng.random(80) < 0.8])
+    strata = np.repeat(["a", "b"], 40)
+    model = ht.SparseCoxRegression(n_nonzero_coefs=2).fit(X, y, strata=strata)
+    found, again = model.alternatives(X, y, strata=strata), model.alternatives()
+    assert [one.numbers for one in found.supports] == [one.numbers for one in again.supports]
+    assert found.value == pytest.approx(model.objective_, rel=1e-9)
