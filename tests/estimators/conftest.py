@@ -142,6 +142,16 @@ class Case:
             return model.predict(X, offset)
         return self.loss.mean(model.decision_function(X, offset))
 
+    def effective_size(self, model: Any, X: np.ndarray, y: np.ndarray, weight: np.ndarray, alpha: float) -> float:
+        """The trace of H (H + ridge)^-1 on the standardised chosen columns and the intercept; weights sum to 1."""
+        mean = np.average(X, axis=0, weights=weight)
+        scale = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
+        Z = np.column_stack([((X - mean) / scale)[:, model.support_], np.ones(y.size)])
+        u = X @ np.reshape(model.coef_, -1) + model.intercept_
+        hessian = (Z.T * (weight * self.loss.curvature(self.numbers(y), u))) @ Z
+        ridge = np.diag([alpha] * model.support_.size + [0.0])
+        return float(np.trace(hessian @ np.linalg.inv(hessian + ridge)))
+
     def scorer(self) -> Any:
         """The scorer of the default score."""
         if self.loss.score_name in get_scorer_names():

@@ -434,7 +434,7 @@ def test_a_range_that_was_extended_is_said_to_be(build_grid, report):
 
 def test_k_chosen_by_a_criterion_was_not_given(build, report):
     model = build(2, 9, cv=False)
-    model.criterion_path_ = np.zeros(4)
+    model.criterion_path_, model.criterion = np.zeros(4), "ebic"
     assert "The number of features was chosen by EBIC (2), so there is no curve over k" in report(model).text
 
 

@@ -9,10 +9,10 @@ from numpy.testing import assert_allclose
 from scipy.sparse.linalg import aslinearoperator
 
 import hardthresh as ht
-from hardthresh.constraints import GroupSparsity, Rank, Sparsity
+from hardthresh.constraints import GroupSparsity, Rank, RowSparsity, Sparsity
 from hardthresh.core import BaseObjective, CapabilityError, Evaluation, InvalidInputError
 from hardthresh.designs import OperatorDesign
-from hardthresh.objectives import LinearModel, MatrixCompletion
+from hardthresh.objectives import LinearModel, MatrixCompletion, MultiOutputModel
 from hardthresh.selection import aic, bic, degrees_of_freedom, ebic, gic, path
 from hardthresh.solvers import IHT, minimize
 from hardthresh.steps import Fixed
@@ -125,6 +125,28 @@ def test_groups_have_effective_coefficients_too():
     size = trace_by_hand("squared", X, run.w, ridge, np.ones(80))
     assert_allclose(degrees_of_freedom(run), size)
     assert_allclose(ebic(run), minus_twice("squared", X, y, run.w) + log(80) * size + 2 * log(comb(5, 2)))
+
+
+def test_dependent_columns_of_groups_count_by_their_rank():
+    """Three levels and an intercept are three columns; a group of repeated columns is one."""
+    rng = np.random.default_rng(0)
+    level = rng.integers(0, 3, 80)
+    X = np.column_stack([level == 0, level == 1, level == 2, level == 0, level == 0, np.ones(80)]).astype(float)
+    y = level + rng.standard_normal(80)
+    groups = ["level", "level", "level", "first", "first", "none"]
+    runs = list(path(LinearModel(X, y), lambda k: GroupSparsity(groups, k, free=(5,)), range(3)))
+    assert [degrees_of_freedom(run) for run in runs] == [1, 3, 3]
+    weights = np.where(level == 0, 0.0, 1.0)  # leaves two levels
+    runs = list(path(LinearModel(X, y, sample_weight=weights), lambda k: GroupSparsity(groups, k, free=(5,)), [2]))
+    assert [degrees_of_freedom(run) for run in runs] == [2]
+
+
+def test_the_ridge_of_several_outputs_is_accounted_for():
+    X, y = data("squared")
+    Y = np.column_stack([y, 2 * y, X[:, 1]])
+    several = minimize(MultiOutputModel(X, Y, l2=0.3), RowSparsity(15, free=(14,)))
+    one = minimize(LinearModel(X, y, l2=0.3), Sparsity(15, free=(14,)))
+    assert_allclose(degrees_of_freedom(several), 3 * degrees_of_freedom(one), rtol=1e-10)
 
 
 def test_duplicate_columns_with_a_ridge_count_as_one():

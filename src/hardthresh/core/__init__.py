@@ -3,6 +3,7 @@
 from .constraint import BlockBudget, Constraint, CoordinateBudget, Projection, Structure
 from .errors import (
     CapabilityError,
+    CriterionWarning,
     HardThreshError,
     InvalidInputError,
     MissingDependencyError,
@@ -56,6 +57,7 @@ __all__ = [
     "Certificate",
     "Constraint",
     "CoordinateBudget",
+    "CriterionWarning",
     "Entry",
     "Evaluation",
     "HardThreshError",

@@ -112,5 +112,9 @@ class NothingFoundWarning(UserWarning):
     """No number of features predicts better than none, so that the model is the empty one."""
 
 
+class CriterionWarning(UserWarning):
+    """An information criterion compares models in whose search it does not account for overfitting."""
+
+
 class MissingDependencyError(HardThreshError, ImportError):
     """An optional dependency is not installed; the message names the extra that brings it."""

@@ -218,6 +218,12 @@ def budget_of(estimator: Any) -> int:
     return int(getattr(estimator, f"{name}_") if asked is None else asked)
 
 
+def was_searched(estimator: Any) -> bool:
+    """Return whether k was searched, so that not all numbers between those that were compared were tried."""
+    k = getattr(estimator, "n_nonzero_groups" if hasattr(estimator, "groups_") else "n_nonzero_coefs", None)
+    return isinstance(k, str) and k == "search"
+
+
 def cross_validation(estimator: Any) -> CrossValidation | None:
     """Return the cross-validation that chose the size of a fitted estimator; None if the size was given.
 

@@ -19,34 +19,57 @@ T = TypeVar("T", bound=type)
 
 _SHARED = {
     "parameters": """
-    n_nonzero_coefs : int or "auto"
+    n_nonzero_coefs : int, "auto" or "search"
         Largest number of features of the model, 0 <= k <= n_features, besides those of `always_include`. "auto" takes
-        the number of the best extended BIC out of 0, 1, ..., K with K = n / (log n_features log log n), and fits it as
+        the number of the best `criterion` out of 0, 1, ..., K with K = n / (log n_features log log n), and fits it as
         if it had been given; the guide to choosing k has the details. n is the number of rows, or the sum of the
-        weights if that is larger.
+        weights if that is larger. "search" tries few of these numbers (`max_nonzero_coefs`).
     {groups}
-    n_nonzero_groups : int or "auto"
+    n_nonzero_groups : int, "auto" or "search"
         With `groups`, the largest number of groups of the model, 0 <= k <= number of groups, in the place of
         `n_nonzero_coefs`. Groups are compared by the energy of their coefficients on standardised columns, whatever
         their sizes.
+    criterion : {"ebic", "bic", "aic", "gic"}
+        What chooses a number that is not given: the extended BIC, `selection.ebic`, or `selection.bic`, `aic` or `gic`.
+        With a loss that is no likelihood "ebic" ranks by n times the logarithm of the mean loss (heuristic), and the
+        others are refused.
+    {choice}
     {ridge}
     {settings}
     warm_start : bool
         Whether to start from the last fit's coefficients.
     {seed}""",
+    "choice": """
+    ebic_gamma : float
+        :math:`\\gamma` of the extended BIC, between 0, the BIC, and 1.
+    n_features_original : int, optional
+        How many features there were before they were screened by means of the target, which the extended BIC and the
+        GIC account for; not fewer than there are. Where groups are chosen, the number of groups for the extended BIC.
+    max_nonzero_coefs : int, optional
+        With "search", the largest number to try, K, of features or of groups. Default that of "auto" with an
+        information criterion, with cross-validation 120. Golden-section search (`selection.golden_section`) finds the
+        best number of a curve with one valley in at most 2.5 log2 K + 5 fits; it pays for K of 100 or more, because a
+        path shares its work.""",
     "cv_parameters": """
-    n_nonzero_coefs : "auto", iterable of int, or int
+    n_nonzero_coefs : "auto", "search", iterable of int, or int
         The numbers of features to compare; a single number K means 0 .. K. "auto" compares 0 .. 10, 12, 14, 17, 20, 25
         and 30, and doubles the range, by three larger numbers each time, as long as its upper half is better than the
         lower by more than a standard error: up to 120, all features that vary, or fewer than the training rows of a
-        fold.
+        fold. "search" tries 0 and few of the numbers up to `max_nonzero_coefs`.
     {groups}
-    n_nonzero_groups : "auto", iterable of int, or int
+    n_nonzero_groups : "auto", "search", iterable of int, or int
         With `groups`, the numbers of groups to compare, in the place of `n_nonzero_coefs`.
+    criterion : {"cv", "ebic", "bic", "aic", "gic"}
+        What chooses the number of features and the ridge: cross-validation, or an information criterion of fits to all
+        rows, a tenth of the work (`selection.ebic`, `bic`, `aic` and `gic`). With a criterion "auto" compares 0, 1,
+        ..., K with K = n / (log n_features log log n), and `cv`, `scoring`, `rule` and `averaging` must be left out.
+        Only for losses that are likelihoods.
+    {choice}
     alphas : "auto", float, or iterable of float
         The ridges to compare with each number of features: alpha >= 0 adds alpha / 2 times the squared norm of the
         standardised coefficients to the mean loss. "auto" takes {ridges}
-        times the mean curvature of the loss at the model without features, which is 1 for least squares.
+        times the mean curvature of the loss at the model without features, which is 1 for least squares. With
+        an information criterion it takes one ridge: {default_ridge}.
     averaging : {"auto", "none", "exponential", "stacking"}
         Whether the model is the single best one, or an average of the models that were compared, with exponential
         weights (`selection.exponential_weights`), or with those that minimise the held-out loss
@@ -140,12 +163,11 @@ _SHARED = {
         Iterations; whether and why the solver stopped; the minimised objective; what happened along the way.
         Where a parameter of the loss is estimated, `history_` is of the last search, with the parameter before that.
     best_n_nonzero_coefs_, best_n_nonzero_groups_ : int
-        With "auto", the number that was chosen; 0 with a `NothingFoundWarning`.
+        With "auto" or "search", the number that was chosen; 0 with a `NothingFoundWarning`.
     candidates_, criterion_path_ : array, shape (n_candidates,)
-        With "auto", the numbers compared, increasing from 0, and the extended BIC of each (`selection.ebic`); smaller
-        is better.
+        Then also the numbers compared, increasing from 0, and the `criterion` of each; smaller is better.
     coefs_path_, intercepts_path_ : array, shape (n_candidates, n_features) and (n_candidates,)
-        With "auto", the coefficients and the intercept of each.
+        Then also the coefficients and the intercept of each.
     offset_used_ : bool
         Whether the fit had an offset; predictions then need one too.
     n_features_in_, feature_names_in_ :
@@ -179,6 +201,9 @@ _SHARED = {
         The numbers compared, increasing.
     alphas_ : array, shape (n_alphas,)
         The ridges compared, increasing.
+    criterion_path_ : array, shape (n_candidates,)
+        Only with an information criterion: that of each number with the ridge `alpha_`; smaller is better. The
+        attributes about folds, from `range_extended_` to `calibration_` and `null_p_value_`, are then absent.
     range_extended_ : bool
         Whether more numbers were compared than at first.
     grid_scores_ : array, shape (n_candidates, n_alphas, n_folds)

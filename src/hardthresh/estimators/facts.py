@@ -22,6 +22,7 @@ from .choice_facts import (
     output_names,
     position_of,
     unit_of,
+    was_searched,
 )
 
 _LISTED = 6
@@ -130,6 +131,8 @@ class Facts:
         The models of all numbers that were compared; None if k was given.
     outputs : tuple of str
         The names of the outputs, or of the classes, that have coefficients of their own; empty for one vector of them.
+    searched : bool
+        Whether k was searched, so that not all numbers between those that were compared were tried.
     """
 
     kind: str
@@ -148,6 +151,7 @@ class Facts:
     criterion_values: Vector
     path: Path | None
     outputs: tuple[str, ...]
+    searched: bool
 
     @property
     def listed_outputs(self) -> tuple[str, ...]:
@@ -215,12 +219,13 @@ def read(estimator: Any) -> Facts:
         cross_validation=chosen,
         unit=unit_of(estimator),
         budget=budget_of(estimator),
-        criterion="EBIC" if hasattr(estimator, "criterion_path_") else "",
+        criterion=estimator.criterion.upper() if hasattr(estimator, "criterion_path_") else "",
         multiplies=estimator._loss.multiplies,
         separated=bool(getattr(estimator, "separated_", False)),
         criterion_values=double(getattr(estimator, "criterion_path_", np.empty(0))),
         path=_path(estimator, chosen),
         outputs=outputs,
+        searched=was_searched(estimator),
     )
 
 

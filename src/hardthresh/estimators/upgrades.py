@@ -36,6 +36,12 @@ def with_defaults(**defaults: Any) -> Upgrade:
     return upgrade
 
 
+CHOSEN_BY_EBIC = with_defaults(criterion="ebic", ebic_gamma=1.0, n_features_original=None, max_nonzero_coefs=None)
+"""The upgrade of linear models that chose k by the extended BIC alone."""
+CHOSEN_BY_FOLDS = with_defaults(criterion="cv", ebic_gamma=1.0, n_features_original=None, max_nonzero_coefs=None)
+"""The upgrade of those that chose it by cross-validation alone."""
+
+
 def without_comparison(name: str, successor: str, left_out: tuple[str, ...] = ()) -> Upgrade:
     """Return the upgrade of an estimator that chose a parameter by cross-validation if it was "cv" or several numbers.
 

@@ -101,9 +101,10 @@ def directions(facts: Facts) -> str:
 
 def chosen_by(facts: Facts) -> str:
     """Return what chose the number of features, as the end of a sentence about it."""
+    searched = " (searched, not all tried)" * facts.searched
     if facts.cross_validation is not None:
-        return "cross-validation chose"
-    return f"was chosen by {facts.criterion}" if facts.criterion else "was given"
+        return f"cross-validation chose{searched}"
+    return f"was chosen by {facts.criterion}{searched}" if facts.criterion else "was given"
 
 
 def held_out(facts: Facts) -> str:

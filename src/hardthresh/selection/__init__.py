@@ -5,11 +5,13 @@ from hardthresh.solvers.working_set.folds import least_squares_fold_paths
 from hardthresh.solvers.working_set.generalized_folds import generalized_fold_paths
 
 from .averaging import exponential_weights, stacking_weights
-from .criteria import aic, bic, degrees_of_freedom, ebic, gic
+from .criteria import aic, bic, ebic, gic
+from .effective_size import degrees_of_freedom
 from .knockoffs import KnockoffPlan, knockoff_e_values, knockoff_threshold, select_by_e_values
 from .null_test import null_p_value
 from .path import path
 from .stability import LowProbabilityBound, complementary_pairs, low_probability_bound
+from .valley import golden_section
 
 __all__ = [
     "FoldPath",
@@ -23,6 +25,7 @@ __all__ = [
     "exponential_weights",
     "generalized_fold_paths",
     "gic",
+    "golden_section",
     "knockoff_e_values",
     "knockoff_threshold",
     "least_squares_fold_paths",

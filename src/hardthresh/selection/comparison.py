@@ -257,7 +257,7 @@ def halve_gaps(comparison: Comparison, share: float = 0.0) -> list[int]:
     return [(low + high) // 2 for low, high in pairwise(beside) if high - low > narrow]
 
 
-def warn_at_range_end(candidates: np.ndarray, best: int, largest: int, what: str) -> None:
+def warn_at_range_end(candidates: np.ndarray, best: int, largest: int, what: str, measure: str = "mean score") -> None:
     """Warn if the best candidate is the first or the last of those compared, and others are possible beyond it.
 
     Parameters
@@ -270,6 +270,8 @@ def warn_at_range_end(candidates: np.ndarray, best: int, largest: int, what: str
         The largest number that can make a difference.
     what : str
         The noun for these numbers in the warning.
+    measure : str
+        What they were compared by.
     """
     number = int(candidates[best])
     if candidates.size == 1:
@@ -281,7 +283,7 @@ def warn_at_range_end(candidates: np.ndarray, best: int, largest: int, what: str
     else:
         return
     warn(
-        f"the best mean score is that of the {end} {what} compared, {number}: {beyond}, for example",
+        f"the best {measure} is that of the {end} {what} compared, {number}: {beyond}, for example",
         SearchRangeWarning,
     )
 

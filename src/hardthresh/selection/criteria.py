@@ -6,67 +6,15 @@ from collections.abc import Callable
 from math import inf, lgamma, log, prod
 from typing import Any
 
-import numpy as np
-
-from hardthresh.arrays import double, gather, inverse_semidefinite, namespace, scatter, to_numpy
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.result import Result
-from hardthresh.core.threads import serial_blas
 from hardthresh.losses import Loss
-from hardthresh.objectives import LinearModel, MultiOutputModel
+from hardthresh.objectives import MultiOutputModel
 
-
-def degrees_of_freedom(result: Result) -> float:
-    r"""Return the effective number of coefficients of a fit: fewer than there are where a ridge shrinks them.
-
-    .. math:: p = \operatorname{tr} \bigl( H (H + \Lambda)^{-1} \bigr)
-                = m - \sum_j \lambda_j \bigl[ (H + \Lambda)^{-1} \bigr]_{jj}
-
-    with the m coefficients of the support, free ones among them, the Hessian H of the mean loss in these at the fit
-    (for least squares their weighted Gram matrix over the sum of the weights) and the ridge :math:`\lambda`. A
-    coefficient without a ridge counts as one.
-
-    Parameters
-    ----------
-    result : Result
-        A fit.
-
-    Returns
-    -------
-    float
-        Between the number of coefficients without a ridge and that of all coefficients; all of them for objectives
-        other than `LinearModel`, whose ridge is not accounted for.
-
-    Raises
-    ------
-    CapabilityError
-        If the result was loaded from a file, which does not carry the data.
-
-    Notes
-    -----
-    Cost: m/d of a data pass to gather columns, and their Gram matrix; m passes for a design without columns; nothing
-    without a ridge. The search among supports is not accounted for, here as in other counts of coefficients.
-
-    References
-    ----------
-    Hastie, Tibshirani and Friedman (2009), *The Elements of Statistical Learning*, Section 3.4.1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from hardthresh.constraints import Sparsity
-    >>> from hardthresh.objectives import LinearModel
-    >>> from hardthresh.solvers import minimize
-    >>> X = np.sqrt(4) * np.eye(4)  # the Hessian is the identity
-    >>> degrees_of_freedom(minimize(LinearModel(X, np.arange(4.0), l2=1.0), Sparsity(2)))
-    1.0
-    """
-    if result.objective is None:
-        raise CapabilityError("degrees of freedom need the objective of the fit; a result that was loaded has none")
-    return float(_size(result.objective, result))
+from .effective_size import coefficients, effective_size, evaluation
 
 
 def aic(result: Result) -> float:
@@ -196,14 +144,14 @@ def ebic(result: Result, gamma: float = 1.0, n_features_original: int | None = N
     return bic(result) + 2.0 * gamma * _log_choices(result, n_features_original)
 
 
-def working_ebic(result: Result) -> float:
+def working_ebic(result: Result, gamma: float = 1.0, n_features_original: int | None = None) -> float:
     """Return the extended BIC with the working criterion of a loss in the place of its likelihood.
 
     For a loss with a likelihood it is `ebic`. For one without it (`Loss.working_criterion`) it only ranks fits with the
     same parameters of the loss: a heuristic.
     """
     misfit, size, n = _fit(result, _working)
-    return misfit + log(n) * size + 2.0 * _log_choices(result)
+    return misfit + log(n) * size + 2.0 * gamma * _log_choices(result, n_features_original)
 
 
 def gic(result: Result, n_features_original: int | None = None) -> float:
@@ -239,7 +187,11 @@ def gic(result: Result, n_features_original: int | None = None) -> float:
     if isinstance(result.objective, MultiOutputModel):
         features //= w.shape[1]
     features = _before_screening(n_features_original, features)
-    return misfit + log(max(features, 2)) * log(log(n)) * (size - _coefficients(result.objective, free))
+    return misfit + log(max(features, 2)) * log(log(n)) * (size - coefficients(result.objective, free))
+
+
+CRITERIA: dict[str, Callable[..., float]] = {"ebic": ebic, "bic": bic, "aic": aic, "gic": gic}
+"""The criteria by name; all take a result, and are smaller for a better one."""
 
 
 def _model(result: Result) -> Any:
@@ -274,50 +226,13 @@ def _fit(result: Result, misfit: Callable[[Any, Evaluation], float] = _likelihoo
     The first is infinite for a fit with as many coefficients as targets, less one.
     """
     model = _model(result)
-    size, n = _size(model, result), model.n_examples
+    size, n = effective_size(model, result), model.n_examples
     if size >= model.n_targets - 1:
         return inf, size, n
-    at = _evaluation(model, result)
+    at = evaluation(model, result)
     bound = model.lower_bound
     rounding = 1e-14 * (result.state.trace.null_value - bound)
     return -inf if at.value - bound <= rounding else misfit(model, at), size, n
-
-
-def _evaluation(model: Any, result: Result) -> Evaluation:
-    """Return the evaluated point of a result, which of a run that ended badly is not its last one."""
-    at: Evaluation = result.state.at if result.w is result.state.w else model.evaluate(result.w)
-    return at
-
-
-@serial_blas()
-def _size(model: Any, result: Result) -> float:
-    """Return the effective number of fitted coefficients."""
-    count = _coefficients(model, result.support.degrees_of_freedom)
-    if not isinstance(model, LinearModel):
-        return count
-    chosen = result.support.indices
-    ridge = np.broadcast_to(double(model.l2), model.shape)[to_numpy(chosen)]
-    if not ridge.any():
-        return count
-    inverse = inverse_semidefinite(_hessian(model, _evaluation(model, result), chosen))
-    return count - float(ridge @ np.diagonal(inverse))
-
-
-def _coefficients(model: Any, count: float) -> float:
-    """Return how many coefficients some coordinates stand for: those of C classes are C - 1 for each feature."""
-    if not isinstance(model, MultiOutputModel):
-        return count
-    q = model.shape[1]
-    return float(count / q * model.loss.axes(q).shape[1])
-
-
-def _hessian(model: LinearModel, at: Evaluation, indices: Any) -> np.ndarray:
-    """Return the Hessian in some coordinates, with the ridge, in double precision."""
-    if model.design.has_columns:
-        return double(model.columns(indices).hessian(at))
-    one, d = namespace(at.point).ones_like(at.point[:1]), at.point.shape[0]
-    units = (scatter(one, indices[i : i + 1], d) for i in range(indices.shape[0]))
-    return np.stack([double(gather(model.curvature(at, unit), indices)) for unit in units])
 
 
 def _before_screening(original: int | None, left: int) -> int:

@@ -6,14 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from hardthresh.core.errors import InvalidInputError, warn
+from hardthresh.core.checking import checked_integer, checked_number, checked_word
+from hardthresh.core.errors import CapabilityError, InvalidInputError, warn
 from hardthresh.core.threads import serial_blas
 from hardthresh.losses import Loss, VectorLoss
+from hardthresh.selection.criteria import CRITERIA
 
 from ..base import Scaled, numpy_dtype
 from ..table import Table
 from .bounds import Bounds, bounds_of
 from .columns import ColumnGroups, ColumnLists, are_lists, column_labels, column_lists
+from .criterion import Criterion
 from .posing import build_problem
 from .problem import Problem
 from .tabular import TabularModel
@@ -25,6 +28,10 @@ class ChoosingModel(TabularModel):
     n_nonzero_coefs: Any
     groups: Any
     n_nonzero_groups: Any
+    criterion: str
+    ebic_gamma: float
+    n_features_original: int | None
+    max_nonzero_coefs: int | None
     standardize: bool
 
     def _loss_for(self, y: Any) -> Loss | VectorLoss:
@@ -44,6 +51,31 @@ class ChoosingModel(TabularModel):
         if self.groups is not None and (self.positive or self.bounds is not None):
             given = "positive=True" if self.positive else "bounds"
             raise InvalidInputError(f"{given} does not go together with groups; leave one of them out")
+        self._check_criterion()
+        checked_number("ebic_gamma", self.ebic_gamma, least=0.0, most=1.0)
+        for name in ("n_features_original", "max_nonzero_coefs"):
+            if getattr(self, name) is not None:
+                checked_integer(name, getattr(self, name), least=1)
+        if self.max_nonzero_coefs is not None and not is_searched(getattr(self, self._k_name)):
+            raise InvalidInputError(
+                f'max_nonzero_coefs is the end of the range that {self._k_name}="search" tries; leave it out'
+            )
+
+    def _check_criterion(self) -> None:
+        """Check that the number of features can be chosen by the criterion of the estimator."""
+        validated = f"{type(self).__name__}CV"
+        if self.criterion == "cv":
+            raise InvalidInputError(f'criterion="cv" is for {validated}, which cross-validates')
+        checked_word("criterion", self.criterion, CRITERIA)
+        if self.criterion != "ebic" and not self._loss.has_likelihood:
+            raise CapabilityError(
+                f'the {type(self._loss).__name__} loss has no likelihood for criterion="{self.criterion}"; leave it at '
+                f'"ebic", which then only ranks (heuristic), or use {validated}'
+            )
+
+    def _criterion(self) -> Criterion:
+        """Return the information criterion with its settings."""
+        return Criterion(self.criterion, float(self.ebic_gamma), self.n_features_original)
 
     @property
     def _k_name(self) -> str:
@@ -68,7 +100,7 @@ class ChoosingModel(TabularModel):
             raise InvalidInputError(
                 f'{self._k_name} must be an integer or "auto", got None; "auto" chooses it by an information criterion'
             )
-        return self._checked_budget(self._k_name, k, most, f"the number of {what}", otherwise='"auto"')
+        return self._checked_budget(self._k_name, k, most, f"the number of {what}", otherwise='"auto" or "search"')
 
     @property
     def _overlapping(self) -> bool:
@@ -134,6 +166,11 @@ class ChoosingModel(TabularModel):
 def is_auto(k: Any) -> bool:
     """Return whether a number of features or groups is to be chosen by a criterion."""
     return isinstance(k, str) and k == "auto"
+
+
+def is_searched(k: Any) -> bool:
+    """Return whether a number of features or groups is to be found by a golden-section search."""
+    return isinstance(k, str) and k == "search"
 
 
 def is_given(k: Any) -> bool:

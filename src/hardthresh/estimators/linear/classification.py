@@ -15,7 +15,7 @@ from hardthresh.losses.multinomial import log_probabilities
 
 from ..documentation import public_estimator
 from ..parameters import own_parameters
-from ..upgrades import one_ridge, tenth_of_features, with_defaults
+from ..upgrades import CHOSEN_BY_EBIC, CHOSEN_BY_FOLDS, one_ridge, tenth_of_features, with_defaults
 from .classifier import LinearClassifier
 from .cross_validation import SparseLinearModelCV
 from .problem import Problem
@@ -24,7 +24,11 @@ from .separation import separates
 
 @public_estimator(
     "logistic_regression",
-    upgrades=[tenth_of_features, with_defaults(bounds=None, categorical_features=None, class_weight=None)],
+    upgrades=[
+        tenth_of_features,
+        with_defaults(bounds=None, categorical_features=None, class_weight=None),
+        CHOSEN_BY_EBIC,
+    ],
 )
 @own_parameters(class_weight=None)
 class SparseLogisticRegression(LinearClassifier):
@@ -151,6 +155,7 @@ class SparseLogisticRegression(LinearClassifier):
     upgrades=[
         one_ridge(Logistic.default_ridge),
         with_defaults(bounds=None, categorical_features=None, class_weight=None),
+        CHOSEN_BY_FOLDS,
     ],
 )
 @own_parameters(class_weight=None)

@@ -20,6 +20,7 @@ from ..documentation import public_estimator
 from ..parameters import own_parameters
 from ..soundness import check_coefficients, check_numbers, check_present
 from ..table import Table
+from ..upgrades import CHOSEN_BY_EBIC
 from .baseline_hazard import baseline_at, baseline_hazard
 from .concordance import concordance
 from .criterion import CriterionPath
@@ -30,7 +31,7 @@ from .summary import Summary
 from .survival_targets import SurvivalTargets, check_comparable, stratified, warn_of_early_times
 
 
-@public_estimator("cox_regression", intercept_and_scale="standardize : bool")
+@public_estimator("cox_regression", intercept_and_scale="standardize : bool", upgrades=[CHOSEN_BY_EBIC])
 @own_parameters(without=["fit_intercept"], ties="breslow")
 class SparseCoxRegression(RegressorMixin, StratifiedModel):
     r"""Cox regression of censored times with at most k features: proportional hazards.

@@ -17,6 +17,7 @@ from ..documentation import public_estimator
 from ..folds import Metadata, Split, Splits, is_of_sklearn, splits_of
 from ..parameters import own_parameters
 from ..table import Table
+from ..upgrades import CHOSEN_BY_FOLDS
 from .cox import SparseCoxRegression
 from .cross_validation import SparseLinearModelCV
 from .grid_models import FoldFits
@@ -26,7 +27,7 @@ from .problem import Problem
 from .survival_targets import stratified
 
 
-@public_estimator("cox_regression_cv", intercept_and_scale="standardize : bool")
+@public_estimator("cox_regression_cv", intercept_and_scale="standardize : bool", upgrades=[CHOSEN_BY_FOLDS])
 @own_parameters(without=["fit_intercept"], ties="breslow")
 class SparseCoxRegressionCV(SparseLinearModelCV, SparseCoxRegression):
     r"""Cox regression with the number of features chosen by cross-validation.

@@ -27,15 +27,16 @@ from ..soundness import check_present
 from ..table import Table
 from .averages import exponential_average, stacked_average, within_budget
 from .choosing import is_given
+from .criterion_choice import CriterionChoice
 from .grid_models import AveragedModel, Search, Units, check_model
-from .grid_search import GridSearch, checked_ridge
+from .grid_search import checked_ridge
 from .null_comparison import NullComparison, are_counts, compare_with_none, mean_over_rows
 from .prediction import PredictionModel
 from .problem import Problem, features_of
 from .rows import Rows
 
 
-class SparseLinearModelCV(GridSearch):
+class SparseLinearModelCV(CriterionChoice):
     """Base of the ``...CV`` estimators. See the concrete classes."""
 
     def __init__(
@@ -44,6 +45,10 @@ class SparseLinearModelCV(GridSearch):
         n_nonzero_coefs: str | int | Iterable[int] = "auto",
         groups: Any = None,
         n_nonzero_groups: str | int | Iterable[int] = "auto",
+        criterion: str = "cv",
+        ebic_gamma: float = 1.0,
+        n_features_original: int | None = None,
+        max_nonzero_coefs: int | None = None,
         alphas: str | float | Iterable[float] = "auto",
         averaging: str = "auto",
         cv: Any = 5,
@@ -65,6 +70,10 @@ class SparseLinearModelCV(GridSearch):
         self.n_nonzero_coefs = n_nonzero_coefs
         self.groups = groups
         self.n_nonzero_groups = n_nonzero_groups
+        self.criterion = criterion
+        self.ebic_gamma = ebic_gamma
+        self.n_features_original = n_features_original
+        self.max_nonzero_coefs = max_nonzero_coefs
         self.alphas = alphas
         self.averaging = averaging
         self.cv = cv
@@ -86,6 +95,8 @@ class SparseLinearModelCV(GridSearch):
     @fit_method
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, **params: Any) -> Self:
         """Compare numbers of features and ridges on held-out rows, then fit on all rows.
+
+        With a `criterion` other than "cv" there are no folds: the criterion compares fits to all rows. Else:
 
         1. Each fold standardises its own training rows, and fits all candidates with all ridges to them; nothing passes
            from fold to fold, and no held-out row has a say in what its fold fits. (The ridges of ``alphas="auto"`` are
@@ -117,11 +128,13 @@ class SparseLinearModelCV(GridSearch):
         Warns
         -----
         NothingFoundWarning
-            If no number of features predicts better than none.
+            If no number of features predicts better than none, or none has a better criterion.
         SearchRangeWarning
             If the best number is the largest or the smallest of those that you gave, and others are possible beyond it:
             fewer than all columns that vary, and than the training rows of a fold. By default, if the range has been
             doubled up to its limit and its upper half is still better.
+        CriterionWarning
+            If the criterion is AIC, BIC or GIC, and there are more columns than rows.
 
         Notes
         -----
@@ -145,6 +158,12 @@ class SparseLinearModelCV(GridSearch):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, offset: Any, **params: Any) -> Self:
         """Compare, and fit: what `fit` does, once subclasses have read what they take besides."""
+        if self.criterion != "cv":
+            if params:
+                raise InvalidInputError(
+                    f'{next(iter(params))} is for folds, and criterion="{self.criterion}" fits none; leave it out'
+                )
+            return super()._fit(X, y, sample_weight, offset)
         everything = self._validate_fit(X, y, sample_weight, offset)
         given = everything.weighted()
         table = self._encode(given)
@@ -352,7 +371,7 @@ class SparseLinearModelCV(GridSearch):
 
     def _keep_grid(self, grid: GridScores, row: int, ridge: int, search: Search, averaging: str, table: Table) -> None:
         """Set the attributes about the comparison."""
-        for name in ("best_n_nonzero_coefs_", "best_n_nonzero_groups_"):
+        for name in ("best_n_nonzero_coefs_", "best_n_nonzero_groups_", "criterion_path_"):
             self.__dict__.pop(name, None)  # of a fit with other settings
 
         def like(array: np.ndarray) -> Any:

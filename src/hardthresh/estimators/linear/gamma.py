@@ -8,7 +8,7 @@ from hardthresh.core.result import Result
 from hardthresh.losses import Gamma, Loss
 
 from ..documentation import public_estimator
-from ..upgrades import one_ridge, tenth_of_features, with_defaults
+from ..upgrades import CHOSEN_BY_EBIC, CHOSEN_BY_FOLDS, one_ridge, tenth_of_features, with_defaults
 from .cross_validation import SparseLinearModelCV
 from .dispersion import fitted_dispersion
 from .problem import Problem
@@ -16,7 +16,12 @@ from .regressor import SparseRegressor
 
 
 @public_estimator(
-    "gamma_regression", upgrades=[tenth_of_features, with_defaults(bounds=None, categorical_features=None)]
+    "gamma_regression",
+    upgrades=[
+        tenth_of_features,
+        with_defaults(bounds=None, categorical_features=None),
+        CHOSEN_BY_EBIC,
+    ],
 )
 class SparseGammaRegression(SparseRegressor):
     r"""Gamma regression with at most k features, for amounts such as costs and durations.
@@ -70,7 +75,7 @@ class SparseGammaRegression(SparseRegressor):
 
 @public_estimator(
     "gamma_regression_cv",
-    upgrades=[one_ridge(Gamma.default_ridge), with_defaults(bounds=None, categorical_features=None)],
+    upgrades=[one_ridge(Gamma.default_ridge), with_defaults(bounds=None, categorical_features=None), CHOSEN_BY_FOLDS],
 )
 class SparseGammaRegressionCV(SparseLinearModelCV, SparseGammaRegression):
     """Gamma regression with the number of features chosen by cross-validation.

@@ -131,14 +131,14 @@ class FoldFits:
         fits = problem.on_scale_of_data(path.columns, path.coefs, path.intercepts)
         return cls(prediction, path.columns, *fits, unconverged)
 
-    def joined(self, other: FoldFits) -> FoldFits:
-        """Return these fits and, after them, those of other sizes with the same ridges."""
+    def joined(self, other: FoldFits, order: np.ndarray) -> FoldFits:
+        """Return these fits and those of other sizes with the same ridges, in an order of all sizes."""
         columns = np.union1d(self.columns, other.columns)
         return FoldFits(
             self.prediction,
             columns,
-            np.concatenate([self._coefs_of(columns), other._coefs_of(columns)]),
-            np.concatenate([self.intercepts, other.intercepts]),
+            np.concatenate([self._coefs_of(columns), other._coefs_of(columns)])[order],
+            np.concatenate([self.intercepts, other.intercepts])[order],
             [*self.unconverged, *other.unconverged],
         )
 
@@ -266,13 +266,15 @@ class Search:
     scores: np.ndarray
 
     def joined(self, other: Search) -> Search:
-        """Return the grid with larger sizes and the same ridges after its own."""
+        """Return the grid of the sizes of two, with the same ridges."""
+        sizes = np.concatenate([self.sizes, other.sizes])
+        order = np.argsort(sizes)
         return Search(
-            np.concatenate([self.sizes, other.sizes]),
+            sizes[order],
             self.ridges,
-            [fits.joined(others) for fits, others in zip(self.folds, other.folds, strict=True)],
-            self.everywhere.joined(other.everywhere),
-            np.concatenate([self.scores, other.scores]),
+            [fits.joined(others, order) for fits, others in zip(self.folds, other.folds, strict=True)],
+            self.everywhere.joined(other.everywhere, order),
+            np.concatenate([self.scores, other.scores])[order],
         )
 
     def grid(self, candidates: np.ndarray) -> GridScores:

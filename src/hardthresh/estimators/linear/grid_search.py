@@ -18,6 +18,7 @@ from hardthresh.core.solver import Solver
 from hardthresh.losses import Loss, VectorLoss
 from hardthresh.selection import FoldPath, generalized_fold_paths, least_squares_fold_paths
 from hardthresh.selection.comparison import in_parallel
+from hardthresh.selection.valley import golden_section
 from hardthresh.solvers import WorkingSet, minimize
 from hardthresh.solvers.start import starting_point
 from hardthresh.solvers.working_set.fold_path import searched_ridge
@@ -25,7 +26,7 @@ from hardthresh.solvers.working_set.fold_path import searched_ridge
 from ..base import is_real
 from ..folds import CrossValidatedMixin, Metadata, Split, Splits, candidates_of, settings_for_folds
 from ..table import Table
-from .choosing import is_given
+from .choosing import is_given, is_searched
 from .criterion import number_of_examples
 from .grid_models import FoldFits, Search
 from .model import SparseLinearModel
@@ -115,9 +116,14 @@ class GridSearch(CrossValidatedMixin, SparseLinearModel):
             small = model.loss.default_ridge
             ridges = [0.1 * small, small] if small else [0.0, mean * _RIDGES[-1]]
             ridges += [mean * ridge for ridge in _RIDGES[:-1]]
-        else:
-            given = self.alphas if isinstance(self.alphas, Iterable) else [self.alphas]
-            ridges = [checked_ridge(alpha) for alpha in given]
+            return np.unique(np.array(ridges))
+        return self._given_ridges()
+
+    def _given_ridges(self) -> np.ndarray:
+        """Return the ridges that the user gives to compare, increasing."""
+        ridges = [
+            checked_ridge(alpha) for alpha in (self.alphas if isinstance(self.alphas, Iterable) else [self.alphas])
+        ]
         if not ridges:
             raise InvalidInputError("alphas is empty; give the ridges to compare, such as [0, 0.1, 1]")
         return np.unique(np.array(ridges))
@@ -137,15 +143,19 @@ class GridSearch(CrossValidatedMixin, SparseLinearModel):
         given = getattr(self, name)
         if given is None:
             self._checked_k(None)  # which says what to give
-        automatic = not is_given(given)
-        default = {min(size, most) for size in _FIRST_SIZES} if automatic else given
-        candidates = candidates_of(default, most, self._checked_k, name, f"numbers of {what}", least=0)
 
         def fit(sizes: np.ndarray) -> Search:
             return self._fit_grid(table, problem, splits, score_params, sizes, ridges, seed)
 
-        search = fit(np.union1d([0], candidates))
         self.range_extended_ = False
+        if is_searched(given):
+            largest = min(most, self._largest_useful(problem, splits), self.max_nonzero_coefs or _MOST)
+            search = _golden(fit, largest)
+            return search.sizes, search
+        automatic = not is_given(given)
+        default = {min(size, most) for size in _FIRST_SIZES} if automatic else given
+        candidates = candidates_of(default, most, self._checked_k, name, f"numbers of {what}", least=0)
+        search = fit(np.union1d([0], candidates))
         bound = min(most, _MOST, max(_FIRST_SIZES[-1], self._largest_useful(problem, splits)))
         while automatic and candidates[-1] < bound:
             if not search.grid(candidates).ends_high:
@@ -306,6 +316,21 @@ class GridSearch(CrossValidatedMixin, SparseLinearModel):
             most = int(np.count_nonzero(varies))
         fewest_rows = min(train.size for train, _ in splits)
         return min(most, fewest_rows - len(always) - bool(self.fit_intercept))
+
+
+def _golden(fit: Callable[[np.ndarray], Search], largest: int) -> Search:
+    """Return the grid of 0 and of the numbers up to a largest one that a golden-section search for the best tries."""
+    search = fit(np.array([0]))
+
+    def losses(sizes: Sequence[int]) -> Iterable[float]:
+        nonlocal search
+        search = search.joined(fit(np.array(sizes)))
+        means = search.scores[np.searchsorted(search.sizes, sizes)].mean(axis=2)
+        return list(-means.max(axis=1))
+
+    if largest > 0:
+        golden_section(losses, largest)
+    return search
 
 
 def checked_ridge(alpha: Any) -> float:

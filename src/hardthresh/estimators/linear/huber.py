@@ -17,6 +17,7 @@ from ..documentation import public_estimator
 from ..parameters import own_parameters
 from ..soundness import check_numbers
 from ..table import Table
+from ..upgrades import CHOSEN_BY_EBIC, CHOSEN_BY_FOLDS
 from .cross_validation import SparseLinearModelCV
 from .nuisance import Fit, Nuisance, ScalarNuisance, moved, pointwise, refitted, rows_of, spread
 from .problem import Problem
@@ -119,7 +120,7 @@ def noise_scale(r: np.ndarray, weights: np.ndarray, epsilon: float) -> float:
     return unit * float(scales[fits[0]]) if fits.size else 0.0
 
 
-@public_estimator("huber_regression")
+@public_estimator("huber_regression", upgrades=[CHOSEN_BY_EBIC])
 @own_parameters(epsilon=1.35, delta=None)
 class SparseHuberRegression(SparseRegressor):
     r"""Linear regression with at most k features by Huber's loss, which outliers among the targets hardly change.
@@ -229,7 +230,7 @@ class SparseHuberRegression(SparseRegressor):
         return {"noise_scale_": loss.delta / self.epsilon, "outliers_": move(outliers, problem.mean)}
 
 
-@public_estimator("huber_regression_cv")
+@public_estimator("huber_regression_cv", upgrades=[CHOSEN_BY_FOLDS])
 @own_parameters(epsilon=1.35, delta=None)
 class SparseHuberRegressionCV(SparseLinearModelCV, SparseHuberRegression):
     """Linear regression by Huber's loss with the number of features chosen by cross-validation.

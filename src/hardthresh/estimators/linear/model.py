@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from hardthresh.arrays import move, namespace, to_numpy, where_true
+from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import InvalidInputError, warn
 from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver
@@ -24,8 +25,8 @@ from ..callbacks import FitTask, fit_method
 from ..soundness import check_linear_model
 from ..table import Table
 from .assessment import AssessedModel
-from .choosing import is_auto
-from .criterion import CriterionPath, FitPath, criterion_path
+from .choosing import is_auto, is_searched
+from .criterion import CriterionPath, FitPath, criterion_path, path_of, searched_path
 from .export import to_sklearn
 from .nuisance import Nuisance, settle
 from .problem import Problem, linear_predictor, point_of
@@ -56,6 +57,10 @@ class SparseLinearModel(ColumnSelector, AssessedModel):
         n_nonzero_coefs: Any = "auto",
         groups: Any = None,
         n_nonzero_groups: Any = "auto",
+        criterion: str = "ebic",
+        ebic_gamma: float = 1.0,
+        n_features_original: int | None = None,
+        max_nonzero_coefs: int | None = None,
         alpha: float | None = None,
         always_include: Any = None,
         positive: bool = False,
@@ -73,6 +78,10 @@ class SparseLinearModel(ColumnSelector, AssessedModel):
         self.n_nonzero_coefs = n_nonzero_coefs
         self.groups = groups
         self.n_nonzero_groups = n_nonzero_groups
+        self.criterion = criterion
+        self.ebic_gamma = ebic_gamma
+        self.n_features_original = n_features_original
+        self.max_nonzero_coefs = max_nonzero_coefs
         self.alpha = alpha
         self.always_include = always_include
         self.positive = positive
@@ -115,9 +124,11 @@ class SparseLinearModel(ColumnSelector, AssessedModel):
         Warns
         -----
         NothingFoundWarning
-            If "auto" chooses no feature, or there are too few rows to choose any.
+            If a criterion chooses no feature, or there are too few rows to choose any.
         SearchRangeWarning
-            If "auto" chooses as many as it compares, and others are possible beyond it.
+            If it chooses as many as are compared, and others are possible beyond it.
+        CriterionWarning
+            If it is not the extended BIC, and there are more columns than rows.
         UserWarning
             For constant columns, categorical columns with few rows for each level, and offsets of a log mean that span
             more than logarithms do, as an exposure itself does.
@@ -128,12 +139,11 @@ class SparseLinearModel(ColumnSelector, AssessedModel):
         """Fit the model: what `fit` does, once subclasses have read what they take besides."""
         given = self._validate_fit(X, y, sample_weight, offset).weighted()
         table = self._encode(given)
-        given_k, seed, choice = getattr(self, self._k_name), self._seed(), None
-        problem = self._problem(table, 0 if is_auto(given_k) else self._checked_k(given_k))
+        seed, choice, chooses = self._seed(), None, self._chooses_k()
+        problem = self._problem(table, 0 if chooses else self._checked_k(getattr(self, self._k_name)))
         self._warn_useless_columns(problem, table.X)
-        if is_auto(given_k):
-            choice = self._choose_k(problem, seed)
-            problem = problem.with_budget(choice.best)
+        if chooses:
+            problem, choice = self._choose(problem, seed)
         task = FitTask(self, given, self.max_iter)
         w0 = None
         if self.warm_start and hasattr(self, "coef_"):
@@ -159,10 +169,28 @@ class SparseLinearModel(ColumnSelector, AssessedModel):
         """Check that the fitted attributes fit together."""
         check_linear_model(self)
 
-    def _choose_k(self, problem: Problem, seed: int) -> CriterionPath:
-        """Return the criterion of each number of features, or of groups, that the rows allow."""
-        problem = self._started(problem)
-        return criterion_path(problem, self._fits_of(problem, seed))
+    def _chooses_k(self) -> bool:
+        """Return whether a criterion chooses the number of features or groups."""
+        k = getattr(self, self._k_name)
+        return is_auto(k) or is_searched(k)
+
+    def _choose(self, problem: Problem, seed: int) -> tuple[Problem, CriterionPath]:
+        """Return a problem with the number of features, or of groups, that the criterion chooses, and how it did."""
+        choice = self._choose_k(problem, seed)
+        return problem.with_budget(choice.best), choice
+
+    def _choose_k(self, problem: Problem, seed: int, sizes: np.ndarray | None = None) -> CriterionPath:
+        """Return the criterion of some numbers of features, or of groups: by default of those that the rows allow."""
+        criterion, problem = self._criterion(), self._started(problem)
+        fit_path = self._fits_of(problem, seed)
+        if self.n_features_original is not None:
+            checked_integer("n_features_original", self.n_features_original, least=problem.n_candidates)
+        if sizes is not None:
+            return path_of(problem, fit_path, criterion, sizes)
+        if not is_searched(getattr(self, self._k_name)):
+            return criterion_path(problem, fit_path, criterion)
+        largest = None if self.max_nonzero_coefs is None else min(self.max_nonzero_coefs, self._choices()[0])
+        return searched_path(problem, fit_path, criterion, largest)
 
     def _fits_of(self, problem: Problem, seed: int) -> FitPath:
         """Return a function that yields the fits of an objective with some numbers of features, or of groups.
@@ -205,7 +233,7 @@ class SparseLinearModel(ColumnSelector, AssessedModel):
         self.candidates_ = table.to_backend(choice.candidates)
         self.criterion_path_ = table.to_backend(choice.values)
         if choice.points:
-            points = [*choice.points[: choice.best], w, *choice.points[choice.best + 1 :]]
+            points = [*choice.points[: choice.place], w, *choice.points[choice.place + 1 :]]
             fits = [problem.coefficients(point) for point in points]
             self.coefs_path_, self.intercepts_path_ = (namespace(w).stack(part) for part in zip(*fits, strict=True))
         choice.warn(problem, type(self).__name__, self._k_name, self._choices()[1])

@@ -16,6 +16,7 @@ from hardthresh.losses import Loss, NegativeBinomial
 from ..documentation import public_estimator
 from ..parameters import own_parameters
 from ..soundness import check_numbers
+from ..upgrades import CHOSEN_BY_EBIC, CHOSEN_BY_FOLDS
 from .cross_validation import SparseLinearModelCV
 from .nuisance import Nuisance, ScalarNuisance, rows_of
 from .problem import Problem
@@ -106,7 +107,7 @@ def _log1p_less(d: np.ndarray) -> np.ndarray:
     return np.asarray(np.where(small, d * series, np.log1p(d) - d))
 
 
-@public_estimator("negative_binomial_regression")
+@public_estimator("negative_binomial_regression", upgrades=[CHOSEN_BY_EBIC])
 @own_parameters(dispersion="ml")
 class SparseNegativeBinomialRegression(SparseRegressor):
     r"""Negative binomial regression with at most k features, for counts that vary more than Poisson counts.
@@ -198,7 +199,7 @@ class SparseNegativeBinomialRegression(SparseRegressor):
         return {"dispersion_": 1.0 / loss.theta}
 
 
-@public_estimator("negative_binomial_regression_cv")
+@public_estimator("negative_binomial_regression_cv", upgrades=[CHOSEN_BY_FOLDS])
 @own_parameters(dispersion="ml")
 class SparseNegativeBinomialRegressionCV(SparseLinearModelCV, SparseNegativeBinomialRegression):
     """Negative binomial regression with the number of features chosen by cross-validation.

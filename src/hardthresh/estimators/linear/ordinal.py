@@ -19,12 +19,13 @@ from ..frames import ordered_labels
 from ..parameters import own_parameters
 from ..soundness import check_coefficients, check_numbers, check_present
 from ..table import Table
+from ..upgrades import CHOSEN_BY_EBIC
 from .classifier import ScoredByAccuracy
 from .model import SparseLinearModel
 from .problem import Problem, point_of
 
 
-@public_estimator("ordinal_regression", intercept_and_scale="standardize : bool")
+@public_estimator("ordinal_regression", intercept_and_scale="standardize : bool", upgrades=[CHOSEN_BY_EBIC])
 @own_parameters(without=["fit_intercept"])
 class SparseOrdinalRegression(ScoredByAccuracy, SparseLinearModel):
     r"""Regression of ordered classes with at most k features: the cumulative logit, with proportional odds.

@@ -9,6 +9,7 @@ from hardthresh.core.errors import InvalidInputError
 from ..documentation import public_estimator
 from ..parameters import own_parameters
 from ..table import Table
+from ..upgrades import CHOSEN_BY_FOLDS
 from .cross_validation import SparseLinearModelCV
 from .joint_prediction import OrdinalPrediction
 from .ordinal import SparseOrdinalRegression
@@ -16,7 +17,7 @@ from .prediction import PredictionModel
 from .problem import Problem
 
 
-@public_estimator("ordinal_regression_cv", intercept_and_scale="standardize : bool")
+@public_estimator("ordinal_regression_cv", intercept_and_scale="standardize : bool", upgrades=[CHOSEN_BY_FOLDS])
 @own_parameters(without=["fit_intercept"])
 class SparseOrdinalRegressionCV(SparseLinearModelCV, SparseOrdinalRegression):
     """Regression of ordered classes with the number of features chosen by cross-validation.

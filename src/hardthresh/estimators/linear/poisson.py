@@ -7,13 +7,18 @@ from typing import ClassVar
 from hardthresh.losses import Loss, Poisson
 
 from ..documentation import public_estimator
-from ..upgrades import one_ridge, tenth_of_features, with_defaults
+from ..upgrades import CHOSEN_BY_EBIC, CHOSEN_BY_FOLDS, one_ridge, tenth_of_features, with_defaults
 from .cross_validation import SparseLinearModelCV
 from .regressor import SparseRegressor
 
 
 @public_estimator(
-    "poisson_regression", upgrades=[tenth_of_features, with_defaults(bounds=None, categorical_features=None)]
+    "poisson_regression",
+    upgrades=[
+        tenth_of_features,
+        with_defaults(bounds=None, categorical_features=None),
+        CHOSEN_BY_EBIC,
+    ],
 )
 class SparsePoissonRegression(SparseRegressor):
     r"""Poisson regression with at most k features, for counts and rates.
@@ -62,7 +67,7 @@ class SparsePoissonRegression(SparseRegressor):
 
 @public_estimator(
     "poisson_regression_cv",
-    upgrades=[one_ridge(Poisson.default_ridge), with_defaults(bounds=None, categorical_features=None)],
+    upgrades=[one_ridge(Poisson.default_ridge), with_defaults(bounds=None, categorical_features=None), CHOSEN_BY_FOLDS],
 )
 class SparsePoissonRegressionCV(SparseLinearModelCV, SparsePoissonRegression):
     """Poisson regression with the number of features chosen by cross-validation.

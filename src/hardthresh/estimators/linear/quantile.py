@@ -21,6 +21,7 @@ from hardthresh.losses.location import weighted_quantile
 from ..documentation import public_estimator
 from ..parameters import own_parameters
 from ..table import Table
+from ..upgrades import CHOSEN_BY_EBIC, CHOSEN_BY_FOLDS
 from .criterion import number_of_examples
 from .cross_validation import SparseLinearModelCV
 from .held_out import held_out_scores
@@ -215,7 +216,7 @@ class _Pinball(PointwisePrediction):
         return Quantile(self.loss.quantile, 0.0)
 
 
-@public_estimator("quantile_regression")
+@public_estimator("quantile_regression", upgrades=[CHOSEN_BY_EBIC])
 @own_parameters(quantile=0.5, smoothing="auto")
 class SparseQuantileRegression(SparseRegressor):
     r"""Linear regression of a quantile with at most k features.
@@ -297,7 +298,7 @@ class SparseQuantileRegression(SparseRegressor):
         return Smoothing(self.quantile) if isinstance(self.smoothing, str) else None
 
 
-@public_estimator("quantile_regression_cv")
+@public_estimator("quantile_regression_cv", upgrades=[CHOSEN_BY_FOLDS])
 @own_parameters(quantile=0.5, smoothing="auto")
 class SparseQuantileRegressionCV(SparseLinearModelCV, SparseQuantileRegression):
     """Linear regression of a quantile with the number of features chosen by cross-validation.

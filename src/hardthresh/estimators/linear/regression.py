@@ -10,13 +10,18 @@ from hardthresh.arrays import namespace
 from hardthresh.losses import Loss, MultiTask, Squared, VectorLoss
 
 from ..documentation import public_estimator
-from ..upgrades import one_ridge, tenth_of_features, with_defaults
+from ..upgrades import CHOSEN_BY_EBIC, CHOSEN_BY_FOLDS, one_ridge, tenth_of_features, with_defaults
 from .cross_validation import SparseLinearModelCV
 from .regressor import SparseRegressor
 
 
 @public_estimator(
-    "linear_regression", upgrades=[tenth_of_features, with_defaults(bounds=None, categorical_features=None)]
+    "linear_regression",
+    upgrades=[
+        tenth_of_features,
+        with_defaults(bounds=None, categorical_features=None),
+        CHOSEN_BY_EBIC,
+    ],
 )
 class SparseLinearRegression(SparseRegressor):
     r"""Least squares with at most k features, of one output or of several.
@@ -106,7 +111,7 @@ class SparseLinearRegression(SparseRegressor):
 
 @public_estimator(
     "linear_regression_cv",
-    upgrades=[one_ridge(Squared.default_ridge), with_defaults(bounds=None, categorical_features=None)],
+    upgrades=[one_ridge(Squared.default_ridge), with_defaults(bounds=None, categorical_features=None), CHOSEN_BY_FOLDS],
 )
 class SparseLinearRegressionCV(SparseLinearModelCV, SparseLinearRegression):
     """Least squares with the number of features chosen by cross-validation.

@@ -12,12 +12,13 @@ from hardthresh.losses import Loss, SquaredHinge
 
 from ..documentation import public_estimator
 from ..parameters import own_parameters
+from ..upgrades import CHOSEN_BY_EBIC, CHOSEN_BY_FOLDS
 from .classifier import LinearClassifier, check_two_classes
 from .cross_validation import SparseLinearModelCV
 from .problem import Problem
 
 
-@public_estimator("linear_svc")
+@public_estimator("linear_svc", upgrades=[CHOSEN_BY_EBIC])
 @own_parameters(class_weight=None)
 class SparseLinearSVC(LinearClassifier):
     r"""Linear support vector classification of two classes with at most k features, by the squared hinge loss.
@@ -101,7 +102,7 @@ class SparseLinearSVC(LinearClassifier):
         return tags
 
 
-@public_estimator("linear_svc_cv")
+@public_estimator("linear_svc_cv", upgrades=[CHOSEN_BY_FOLDS])
 @own_parameters(class_weight=None)
 class SparseLinearSVCCV(SparseLinearModelCV, SparseLinearSVC):
     """Linear support vector classification with the number of features chosen by cross-validation.

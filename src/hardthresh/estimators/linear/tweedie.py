@@ -9,13 +9,14 @@ from hardthresh.losses import Loss, Tweedie
 
 from ..documentation import public_estimator
 from ..parameters import own_parameters
+from ..upgrades import CHOSEN_BY_EBIC, CHOSEN_BY_FOLDS
 from .cross_validation import SparseLinearModelCV
 from .dispersion import fitted_dispersion
 from .problem import Problem
 from .regressor import SparseRegressor
 
 
-@public_estimator("tweedie_regression")
+@public_estimator("tweedie_regression", upgrades=[CHOSEN_BY_EBIC])
 @own_parameters(power=1.5)
 class SparseTweedieRegression(SparseRegressor):
     r"""Tweedie regression with at most k features, for amounts >= 0, exact zeros among them.
@@ -75,7 +76,7 @@ class SparseTweedieRegression(SparseRegressor):
         return {"dispersion_": fitted_dispersion(result)}
 
 
-@public_estimator("tweedie_regression_cv")
+@public_estimator("tweedie_regression_cv", upgrades=[CHOSEN_BY_FOLDS])
 @own_parameters(power=1.5)
 class SparseTweedieRegressionCV(SparseLinearModelCV, SparseTweedieRegression):
     """Tweedie regression with the number of features chosen by cross-validation.

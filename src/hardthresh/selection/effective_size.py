@@ -1,0 +1,143 @@
+"""The number of coefficients that a fit has in effect, which a ridge and dependent columns make smaller."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hardthresh.arrays import double, gather, inverse_semidefinite, namespace, scatter, to_numpy
+from hardthresh.core.errors import CapabilityError
+from hardthresh.core.objective import Evaluation
+from hardthresh.core.result import Result
+from hardthresh.core.threads import serial_blas
+from hardthresh.objectives import LinearModel, MultiOutputModel
+
+
+def degrees_of_freedom(result: Result) -> float:
+    r"""Return the effective number of coefficients of a fit: fewer than there are where a ridge shrinks them.
+
+    .. math:: p = \operatorname{tr} \bigl( H (H + \Lambda)^{-1} \bigr)
+                = m - \sum_j \lambda_j \bigl[ (H + \Lambda)^{-1} \bigr]_{jj}
+
+    with the m coefficients of the support, free ones among them, the Hessian H of the mean loss in these at the fit
+    (for least squares their weighted Gram matrix over the sum of the weights) and the ridge :math:`\lambda`. A
+    coefficient without a ridge counts as one.
+
+    Parameters
+    ----------
+    result : Result
+        A fit.
+
+    Returns
+    -------
+    float
+        Between the number of coefficients without a ridge and that of all coefficients. Without a ridge it is the rank
+        of the columns of chosen groups, which may be fewer than these: columns that are chosen one by one are
+        independent. For objectives other than `LinearModel` and `MultiOutputModel` it is the number of coefficients.
+
+    Raises
+    ------
+    CapabilityError
+        If the result was loaded from a file, which does not carry the data.
+
+    Notes
+    -----
+    Cost: m/d of a data pass to gather columns, and their Gram matrix; m passes for a design without columns; nothing
+    for single columns without a ridge. The search among supports is not accounted for, here as in other counts of
+    coefficients. Of q outputs, or of C classes, H is the Hessian of q, or C - 1, coefficients for each column.
+
+    References
+    ----------
+    Hastie, Tibshirani and Friedman (2009), *The Elements of Statistical Learning*, Section 3.4.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh.constraints import Sparsity
+    >>> from hardthresh.objectives import LinearModel
+    >>> from hardthresh.solvers import minimize
+    >>> X = np.sqrt(4) * np.eye(4)  # the Hessian is the identity
+    >>> degrees_of_freedom(minimize(LinearModel(X, np.arange(4.0), l2=1.0), Sparsity(2)))
+    1.0
+    """
+    if result.objective is None:
+        raise CapabilityError("degrees of freedom need the objective of the fit; a result that was loaded has none")
+    return float(effective_size(result.objective, result))
+
+
+def coefficients(model: Any, count: float) -> float:
+    """Return how many coefficients some coordinates stand for: those of C classes are C - 1 for each feature."""
+    if not isinstance(model, MultiOutputModel):
+        return count
+    q = model.shape[1]
+    return float(count / q * model.loss.axes(q).shape[1])
+
+
+def evaluation(model: Any, result: Result) -> Evaluation:
+    """Return the evaluated point of a result, which of a run that ended badly is not its last one."""
+    at: Evaluation = result.state.at if result.w is result.state.w else model.evaluate(result.w)
+    return at
+
+
+@serial_blas()
+def effective_size(model: Any, result: Result) -> float:
+    """Return the effective number of fitted coefficients."""
+    count = coefficients(model, result.support.degrees_of_freedom)
+    if not isinstance(model, LinearModel | MultiOutputModel) or count == 0:
+        return count
+    chosen = result.support.indices
+    if isinstance(model, MultiOutputModel):
+        chosen = chosen[:: model.shape[1]] // model.shape[1]
+        ridge = to_numpy(double(model.row_ridge()))[to_numpy(chosen)]
+    else:
+        ridge = np.broadcast_to(double(model.l2), model.shape)[to_numpy(chosen)]
+    if not ridge.any():
+        return count - _dependent(model, result, chosen) * count / int(chosen.shape[0])
+    if isinstance(model, MultiOutputModel):
+        return count - _shrunk_rows(model, evaluation(model, result), chosen, ridge)
+    inverse = inverse_semidefinite(_hessian(model, evaluation(model, result), chosen))
+    return count - float(ridge @ np.diagonal(inverse))
+
+
+def _dependent(model: LinearModel | MultiOutputModel, result: Result, chosen: Any) -> int:
+    """Return how many columns of chosen groups are combinations of others.
+
+    Columns that are chosen one by one are independent: one that others replace lowers nothing.
+    """
+    constraint, design = result.constraint, model.design
+    structure = None if constraint is None else constraint.structure(tuple(result.w.shape))
+    if structure is None or not design.has_columns:
+        return 0
+    if chosen.shape[0] - len(getattr(constraint, "free", ())) <= structure.selected(result.support):
+        return 0
+    weights, few = model.weights, design.columns(chosen)
+    repeats = few.shape[0] // weights.shape[0]  # ordered classes have two linear predictors for each row
+    gram = few.gram(namespace(weights).concat([weights] * repeats))
+    diagonal = np.diagonal(double(gram))
+    scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    values = np.linalg.eigvalsh(double(gram) * scale * scale[:, None])
+    cut = scale.size * float(namespace(gram).finfo(gram.dtype).eps) * values[-1]
+    return int(np.count_nonzero(values <= cut))
+
+
+def _shrunk_rows(model: MultiOutputModel, at: Evaluation, rows: Any, ridge: np.ndarray) -> float:
+    """Return how many coefficients of some rows of W a ridge takes away: the trace of the ridge times the inverse.
+
+    Predictions that change no loss, as equal ones for all classes, have no coefficients that could be taken away.
+    """
+    q = model.shape[1]
+    axes = model.loss.axes(q)
+    few = model.columns(rows)
+    turn = np.kron(np.eye(ridge.size), axes)
+    inverse = inverse_semidefinite(turn.T @ double(few.hessian(at)) @ turn)
+    return float(np.repeat(ridge, axes.shape[1]) @ np.diagonal(inverse))
+
+
+def _hessian(model: LinearModel, at: Evaluation, indices: Any) -> np.ndarray:
+    """Return the Hessian in some coordinates, with the ridge, in double precision."""
+    if model.design.has_columns:
+        return double(model.columns(indices).hessian(at))
+    one, d = namespace(at.point).ones_like(at.point[:1]), at.point.shape[0]
+    units = (scatter(one, indices[i : i + 1], d) for i in range(indices.shape[0]))
+    return np.stack([double(gather(model.curvature(at, unit), indices)) for unit in units])
