@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import hardthresh as ht
 from hardthresh.core import CriterionWarning, NothingFoundWarning, SearchRangeWarning
 from hardthresh.core.errors import CapabilityError, InvalidInputError
+from hardthresh.datasets import make_sparse_regression
 from hardthresh.report import plot_criterion
 from levels import in_turn
 
@@ -143,6 +144,24 @@ def test_categorical_columns_count_as_one():
     model = ht.SparseLinearRegressionCV(criterion="ebic").fit(table, y)
     assert (model.best_n_nonzero_coefs_, model.n_nonzero_coefs_) == (2, 2)
     assert model.candidates_[-1] == 5
+
+
+def test_check_16_the_extended_bic_finds_the_features_of_a_strong_signal():
+    """Check 16 of models.md: n=200, d=500, rho .3, signal-to-noise ratio 8, ten features, 12 seeds."""
+    scores, risks, sizes = [], [], []
+    covariance = 0.3 ** abs(np.subtract.outer(np.arange(500), np.arange(500)))
+    for seed in range(1600, 1612):
+        drawn = make_sparse_regression(200, 500, 10, correlation=0.3, snr=8.0, seed=seed)
+        model = ht.SparseLinearRegressionCV(criterion="ebic").fit(drawn.X, drawn.y)
+        found = np.intersect1d(model.support_, drawn.support).size
+        error = model.coef_ - drawn.coef
+        scores.append(2 * found / (model.support_.size + 10))
+        risks.append(error @ covariance @ error / drawn.noise_variance)
+        with pytest.warns(CriterionWarning):
+            sizes.append(ht.SparseLinearRegressionCV(criterion="aic").fit(drawn.X, drawn.y).support_.size)
+    assert np.mean(scores) >= 0.97
+    assert np.mean(risks) <= 0.09
+    assert min(sizes) == 19, "AIC takes as many as are compared"
 
 
 # what is compared
