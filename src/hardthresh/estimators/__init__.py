@@ -20,6 +20,7 @@ from .low_rank.imputer_cv import LowRankImputerCV
 from .low_rank.regression import LowRankRegression
 from .low_rank.regression_cv import LowRankRegressionCV
 from .selectors.knockoffs import Knockoffs
+from .selectors.stability import StabilitySelection
 
 __all__ = [
     "Knockoffs",
@@ -51,4 +52,5 @@ __all__ = [
     "SparseQuantileRegressionCV",
     "SparseTweedieRegression",
     "SparseTweedieRegressionCV",
+    "StabilitySelection",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -127,6 +128,24 @@ class ChoosingModel(TabularModel):
         else:
             labels = column_labels(self.groups, size, None if names is None else list(names), always)
         return tuple(labels[feature] for feature in self._features)
+
+    def _candidates(self) -> np.ndarray:
+        """Return the number of each column of X among the features or groups to choose from; -1 if it is not chosen.
+
+        Lists of columns may overlap; then the columns themselves are counted.
+        """
+        always, size = self._always_given(), int(self.n_features_in_)
+        labels: Sequence[Any] = range(size)
+        if self.groups is not None and not self._overlapping:
+            names = getattr(self, "feature_names_in_", None)
+            labels = column_labels(self.groups, size, None if names is None else list(names), always)
+        numbers: dict[Any, int] = {}
+        return np.array(
+            [
+                -1 if j in always or label is None else numbers.setdefault(label, len(numbers))
+                for j, label in enumerate(labels)
+            ]
+        )
 
     def _bounds(self, table: Table) -> Bounds | None:
         """Return the bounds of the coefficients, in the precision of a table."""

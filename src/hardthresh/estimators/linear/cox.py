@@ -138,6 +138,9 @@ class SparseCoxRegression(RegressorMixin, StratifiedModel):
         """
         return self._fit(X, stratified(y, strata), sample_weight, offset)
 
+    def _labels_to_balance(self, y: Any) -> np.ndarray | None:
+        return SurvivalTargets.of(y).event
+
     def predict(self, X: Any, offset: Any = None) -> Any:
         """Return x'b + offset, the logarithm of the relative hazard, shape (n_samples,).
 

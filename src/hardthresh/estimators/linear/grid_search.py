@@ -67,6 +67,9 @@ class GridSearch(CrossValidatedMixin, SparseLinearModel):
     alphas: Any
     n_jobs: int | None
 
+    def _choices_of_parts(self, parts: Sequence[np.ndarray]) -> None:
+        """Return None: each part of the rows compares numbers of features in folds of its own."""
+
     def _fold_loss(self, train: Table) -> Loss | VectorLoss:
         """Return the loss of a fold: that of the estimator, or one with parameters estimated on its training rows."""
         nuisance = self._nuisance()

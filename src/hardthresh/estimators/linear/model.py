@@ -192,6 +192,30 @@ class SparseLinearModel(ColumnSelector, AssessedModel):
         largest = None if self.max_nonzero_coefs is None else min(self.max_nonzero_coefs, self._choices()[0])
         return searched_path(problem, fit_path, criterion, largest)
 
+    def _choices_of_parts(self, parts: Sequence[np.ndarray]) -> list[np.ndarray] | None:
+        """Return which columns of X a fit to each of some parts of the rows would choose, if one search finds them all.
+
+        Parameters
+        ----------
+        parts : sequence of array of int
+            Rows of the last fit, counted without those of weight 0.
+
+        Returns
+        -------
+        list of array of bool, each of shape (n_features_in_,), or None
+            None where each part has to be fitted alone.
+        """
+        if self.solver != "auto" or self._chooses_k():
+            return None
+        problem, _ = self._untouched_training()
+        supports = problem.supports_of_parts(parts, self._ridge(), standardize=self.standardize, tol=self.tol)
+        if supports is None:
+            return None
+        chosen = np.zeros((len(parts), self._n_columns), dtype=bool)
+        for row, support in zip(chosen, supports, strict=True):
+            row[support] = True
+        return [*chosen]
+
     def _fits_of(self, problem: Problem, seed: int) -> FitPath:
         """Return a function that yields the fits of an objective with some numbers of features, or of groups.
 

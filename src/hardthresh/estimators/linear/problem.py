@@ -24,6 +24,7 @@ from hardthresh.core.typing import Array
 from hardthresh.losses import Loss, VectorLoss
 from hardthresh.objectives import LinearModel, MultiOutputModel
 from hardthresh.solvers.model_supports import model_supports, null_evaluation
+from hardthresh.solvers.working_set.half_samples import least_squares_half_samples
 from hardthresh.solvers.working_set.support_grid import refit_supports
 
 from ..base import numpy_dtype
@@ -98,6 +99,20 @@ class Problem:
     def supports_by_model(self, sizes: Sequence[int], ridge: float, tol: float) -> list[np.ndarray] | None:
         """Return the supports of some sizes that quadratic models choose with a ridge; see `model_supports`."""
         return model_supports(self.objective, lambda size: self.with_budget(size).constraint, sizes, ridge, tol)
+
+    def supports_of_parts(
+        self, parts: Sequence[np.ndarray], ridge: float, *, standardize: bool, tol: float
+    ) -> list[np.ndarray] | None:
+        """Return the columns that are chosen on each of several parts of the rows; see `least_squares_half_samples`.
+
+        None for other losses, and for sets of anything but single coordinates.
+        """
+        selection = coordinate_budget(self.constraint, tuple(self.objective.shape))
+        if selection is None or not isinstance(self.objective, LinearModel) or not self.objective.traits.quadratic:
+            return None
+        return least_squares_half_samples(
+            self.objective, selection, parts, ridge, intercept=self.intercept, standardize=standardize, tol=tol
+        )
 
     def minimisers(
         self, supports: Sequence[np.ndarray], sizes: Sequence[int], ridges: np.ndarray

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+from array_api_compat import is_array_api_obj
 from scipy.sparse import issparse
 from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import check_is_fitted
@@ -198,6 +199,10 @@ class TabularModel(ThresholdingEstimator):
     def _decode_target(self, y: Any) -> Any:
         """Return encoded targets as they were given."""
         return y
+
+    def _labels_to_balance(self, y: Any) -> np.ndarray | None:
+        """Return the labels of which samples of the rows should have equal shares: classes; None if there are none."""
+        return np.asarray(to_numpy(y) if is_array_api_obj(y) else y).ravel() if self._loss.classifies else None
 
     def _targets_as_given(self, table: Table) -> Any:
         """Return the targets of an encoded table as they were given."""
