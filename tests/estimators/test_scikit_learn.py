@@ -21,6 +21,7 @@ FAMILIES = (
     "SparseGaussianGraphicalModel",
     "SparseGaussianGraphicalModelCV",
     "LimitedAttributeRegression",
+    "StabilitySelection",
     "Knockoffs",
 )
 

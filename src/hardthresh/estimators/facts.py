@@ -53,6 +53,9 @@ class Feature:
         With several outputs, its effect on each of them.
     column : str
         The name of that categorical column, on one line; empty if it is a column itself.
+    inclusion : float or None
+        Share of the half-samples that choose it, or the categorical column that it is a level of; None if the model is
+        not from a stability selection.
     """
 
     index: int
@@ -64,6 +67,7 @@ class Feature:
     level_of: int | None = None
     outputs: tuple[float, ...] = ()
     column: str = ""
+    inclusion: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +198,8 @@ def read(estimator: Any) -> Facts:
     requested = (estimator._always() if encoded else getattr(estimator, "always_include", None)) or ()
     wanted = {originals.index(r) if isinstance(r, str) else int(r) for r in requested}
     shares = getattr(estimator, "selection_frequency_", None)
+    known = getattr(estimator, "inclusion_frequencies_", None)
+    inclusion = None if known is None else double(known)[estimator._features]
     features = [
         Feature(
             index=j,
@@ -203,6 +209,7 @@ def read(estimator: Any) -> Facts:
             share=None if shares is None else float(shares[j]),
             requested=j in wanted,
             outputs=tuple(each[:, j].tolist()) if outputs else (),
+            inclusion=None if inclusion is None else float(inclusion[j]),
             **_source(estimator, j) if encoded else {},
         )
         for j in to_numpy(estimator.support_).tolist()

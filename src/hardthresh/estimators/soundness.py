@@ -69,6 +69,22 @@ def check_columns(model: Any) -> int:
     return int(d)
 
 
+def check_selected(model: Any) -> int:
+    """Return the number of columns of a selector, checked together with the columns in `support_`.
+
+    Raises
+    ------
+    InvalidInputError
+        If not.
+    """
+    d = check_columns(model)
+    check_numbers(model, support_=(None,))
+    support = _array(model, "support_")
+    if support.size and not (support.min() >= 0 and support.max() < d):
+        raise InvalidInputError(f"support_ names features beyond the {d} columns")
+    return d
+
+
 def check_coefficients(model: Any, *rows: int) -> int:
     """Return the number of columns with a coefficient, which are checked together with the support.
 

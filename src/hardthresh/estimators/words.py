@@ -13,6 +13,8 @@ from .choice_facts import HELD_OUT, CrossValidation, Score
 from .facts import Facts, Feature
 
 _MISSING = "–"
+IN_HALVES = "In halves: the share of half-samples of the rows whose fit chooses the feature."
+"""The note on that column of tables."""
 
 
 def headline(facts: Facts, target: str | None = None) -> str:

@@ -303,8 +303,8 @@ class SparseLinearModel(ColumnSelector, AssessedModel):
             setattr(self, name, value)
         self.support_ = problem.features(result.support)
         self.scale_ = problem.scale()
-        for name in ("n_nonzero_coefs_", "n_nonzero_groups_", "groups_"):
-            if hasattr(self, name):  # of a fit with other settings
+        for name in ("n_nonzero_coefs_", "n_nonzero_groups_", "groups_", "inclusion_frequencies_"):
+            if hasattr(self, name):  # of a fit with other settings, or to other rows
                 delattr(self, name)
         if self.groups is not None:
             self.groups_ = problem.groups(result.support)

@@ -222,7 +222,9 @@ class Summary:
         errors = not several and not self.unknown
         substitutes = any(worth.substitute is not None for worth in self.worth.values())
         header += [*(["per SD"] if scaled else []), *outputs, *(["SE*"] if errors else []), "drop cost"]
+        halves = any(feature.inclusion is not None for feature in facts.features)
         header += [*(["closest substitute", "its cost"] if substitutes else []), *(["in folds"] if shares else [])]
+        header += ["in halves"] if halves else []
         rows, sized = [], number if several else signed
         for feature in facts.features:
             worth = self.worth.get(feature.index, _UNKNOWN)
@@ -232,7 +234,8 @@ class Summary:
             row += [_cell(worth.standard_error)] if errors else []
             row += ["on request" if feature.requested else _cell(worth.drop_cost)]
             row += [worth.substitute or "–", _cell(worth.substitute_cost)] if substitutes else []
-            rows.append(row + ([percent(feature.share or 0.0)] if shares else []))
+            row += [percent(feature.share or 0.0)] if shares else []
+            rows.append(row + ([percent(feature.inclusion or 0.0)] if halves else []))
         if not rows:
             return header, [], []
         unit, exchange = facts.unit, ", or its substitute takes its place" if substitutes else ""
@@ -244,6 +247,7 @@ class Summary:
             if self.unknown
             else f"* standard errors {CAUTION}; the same rows chose the features.",
             f"Costs: the rise of the objective when the {unit} leaves{exchange}, and all coefficients are refitted.",
+            *([words.IN_HALVES] if halves else []),
         ]
         return header, rows, notes + ([f"SE and costs are of {self.subject}."] if self.subject else [])
 

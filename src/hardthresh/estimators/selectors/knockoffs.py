@@ -26,7 +26,7 @@ from ..base import known_finite, row_weights, seed_of
 from ..linear.columns import column_indices
 from ..linear.model import SparseLinearModel
 from ..linear.regression import SparseLinearRegression
-from ..soundness import check_columns, check_numbers, check_present
+from ..soundness import check_numbers, check_present, check_selected
 from ..validation import validated
 from .importances import Importances, by_coefficients, by_path, checked_importances
 from .knockoff_columns import KnockoffColumns
@@ -357,11 +357,8 @@ class Knockoffs(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     def _check_attributes(self) -> None:
         """Check that the fitted attributes fit together."""
         check_present(self, "support_", "tested_", "threshold_")
-        d = check_columns(self)
+        d = check_selected(self)
         check_numbers(self, statistics_=(None, d), e_values_=(d,), estimated_fdp_=())
-        support = np.asarray(self.support_)
-        if support.ndim != 1 or (support.size and not (support.min() >= 0 and support.max() < d)):
-            raise InvalidInputError(f"support_ names features beyond the {d} columns")
 
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self)

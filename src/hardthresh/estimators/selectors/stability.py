@@ -27,6 +27,7 @@ from ..base import seed_of
 from ..feature_selector import FeatureSelector
 from ..linear.model import SparseLinearModel
 from ..linear.regression import SparseLinearRegression
+from ..soundness import check_numbers, check_present, check_selected
 
 
 @register("selector", "stability", lambda: [StabilitySelection(SparseLinearRegression(n_nonzero_coefs=1), n_pairs=3)])
@@ -227,6 +228,13 @@ class StabilitySelection(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
         checked_integer("n_pairs", self.n_pairs, 1)
         checked_threshold(self.threshold)
         checked_word("bound", self.bound, ("unimodal", "worst_case"))
+
+    def _check_attributes(self) -> None:
+        """Check that the fitted attributes fit together."""
+        d = check_selected(self)
+        frequencies = {"inclusion_frequencies_": (d,), "pair_frequencies_": (d,)}
+        check_numbers(self, **frequencies, expected_false_=(), mean_n_chosen_=())
+        check_present(self, "estimator_", "n_candidates_", "n_pairs_", "n_failed_")
 
     def _configured(self) -> Any:
         """Return the estimator with the number of features that was asked for."""
