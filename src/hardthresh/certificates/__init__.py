@@ -6,6 +6,7 @@ from .gap import relative_gap
 from .lower_bounds import lower_bound
 from .model import ModelCertificate, certify_model
 from .near_ties import Alternative, Alternatives
+from .proof import Proof, prove
 from .stationarity import certify
 from .swap import SwapCertificate, swap_certificate
 
@@ -13,12 +14,14 @@ __all__ = [
     "Alternative",
     "Alternatives",
     "ModelCertificate",
+    "Proof",
     "SwapCertificate",
     "UnitEffect",
     "alternative_supports",
     "certify",
     "certify_model",
     "lower_bound",
+    "prove",
     "relative_gap",
     "standard_errors",
     "swap_certificate",

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from hardthresh.arrays import double, to_numpy
-from hardthresh.certificates import Alternatives, ModelCertificate
+from hardthresh.certificates import Alternatives, ModelCertificate, Proof
 from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.errors import HardThreshError, InvalidInputError, warn
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.result import Result
 from hardthresh.core.state import Trace
 from hardthresh.core.stationarity import leading_norm
+from hardthresh.core.support import Support
 from hardthresh.solvers.start import starting_point
 
 from ..facts import read
 from ..table import Table
-from .certificate import alternatives_to, certify_problem
+from .certificate import alternatives_to, certify_problem, prove_problem
 from .choosing import ChoosingModel
 from .fingerprint import Fingerprint
 from .problem import Problem, features_of, point_of
@@ -162,13 +164,74 @@ class AssessedModel(ChoosingModel):
         The dispersion of negative binomial counts, the smoothing of the pinball loss and the scale of Huber's loss are
         those of the model.
         """
+        found = self._asked(X, y, sample_weight, offset)
+        return alternatives_to(*found, tolerance=tolerance, most=most, subject=self._subject())
+
+    @without_overflow_warnings
+    def prove(
+        self,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+        offset: Any = None,
+        *,
+        time_limit: float | None = 60.0,
+        resume: Proof | None = None,
+        progress: bool | None = None,
+    ) -> Proof:
+        """Try to prove that no other set of as many features has a lower objective.
+
+        For least squares, by branch and bound: the answer is a proof, or a lower bound that rises the longer the search
+        goes on, or a better set. Of other losses, and with `groups`, `positive` or `bounds`, it is the lower bound
+        that `certificate` has, only more accurate.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset : optional
+            Data, as for `certificate`: without them it is about the training data.
+        time_limit : float or None
+            The seconds that the search may take, > 0; None for no limit. Ctrl-C ends it at any time, and what was
+            proved until then is returned.
+        resume : Proof, optional
+            What an earlier call returned, or `hardthresh.load` read: the search goes on where that one ended.
+        progress : bool, optional
+            Whether to show a progress line; default `verbose`.
+
+        Returns
+        -------
+        Proof
+            ``print`` it to read it; `hardthresh.report.plot_gap` draws how the bounds met. The model is not changed.
+
+        Raises
+        ------
+        HardThreshError, ValueError
+            As for `certificate`; and for a time limit that is not positive, or a proof of another problem.
+
+        Notes
+        -----
+        The time may grow exponentially with k. Proofs are quick where there are more rows than columns, or with a
+        substantial ridge, and often out of reach with fewer rows than columns and a small ridge: then the gap is large,
+        which says nothing against the model. See `hardthresh.solvers.BranchAndBound` for memory and cost. The training
+        data are kept in memory only until the certificate and the summary have both been asked for.
+        """
+        return prove_problem(
+            *self._asked(X, y, sample_weight, offset),
+            time_limit=time_limit,
+            resume=resume,
+            progress=bool(self.verbose if progress is None else progress),
+            subject=self._subject(),
+        )
+
+    def _asked(
+        self, X: Any, y: Any, sample_weight: Any, offset: Any
+    ) -> tuple[Problem, Any, Support, Callable[[int], str]]:
+        """Return the problem that is asked about, the point and its support, and what names a feature, or a group."""
         if self._is_about(X, y, sample_weight, offset):
             problem, w, support, _ = self._problem_of(X, y, sample_weight, offset)
         else:
             problem, result = self._untouched_training()
             w, support = result.w, result.support
-        name = problem.group_name if problem.grouped else read(self).names.__getitem__
-        return alternatives_to(problem, w, support, name, tolerance=tolerance, most=most, subject=self._subject())
+        return problem, w, support, problem.group_name if problem.grouped else read(self).names.__getitem__
 
     def _let_go(self) -> None:
         """Let go of the training data, which may be large, when nothing needs them any more."""

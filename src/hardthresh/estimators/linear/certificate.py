@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from hardthresh.certificates import Alternatives, ModelCertificate, alternative_supports, certify_model
+from hardthresh.certificates import Alternatives, ModelCertificate, Proof, alternative_supports, certify_model, prove
 from hardthresh.core.state import Trace
 from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
@@ -89,3 +89,41 @@ def alternatives_to(
         unit="group" if problem.grouped else "feature",
         subject=subject,
     )
+
+
+def prove_problem(
+    problem: Problem,
+    w: Array,
+    support: Support,
+    name: Callable[[int], str],
+    *,
+    time_limit: float | None,
+    resume: Proof | None,
+    progress: bool,
+    subject: str = "",
+) -> Proof:
+    """Return how far a point of a problem is proved to be the best of its size.
+
+    Parameters
+    ----------
+    problem, w, support, name :
+        As for `certify_problem`.
+    time_limit, resume, progress, subject :
+        As for `hardthresh.certificates.prove`.
+    """
+    examined = problem.examined(w, support)
+    found = prove(
+        examined.objective,
+        examined.constraint,
+        examined.point,
+        time_limit=time_limit,
+        resume=resume,
+        progress=progress,
+        name=lambda unit: name(examined.feature(unit)),
+        subject=subject,
+    )
+    if not found.found_better:
+        return found
+    assert found.state is not None
+    coef, intercept = problem.coefficients(found.state.w)
+    return replace(found, coef=coef, intercept=float(intercept))

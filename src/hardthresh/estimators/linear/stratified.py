@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hardthresh.certificates import Alternatives, ModelCertificate
+from hardthresh.certificates import Alternatives, ModelCertificate, Proof
 
 from .model import SparseLinearModel
 from .summary import Summary
@@ -89,3 +89,44 @@ class StratifiedModel(SparseLinearModel):
             As for the other sparse linear models.
         """
         return super().alternatives(X, stratified(y, strata), sample_weight, offset, tolerance=tolerance, most=most)
+
+    def prove(
+        self,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+        offset: Any = None,
+        strata: Any = None,
+        *,
+        time_limit: float | None = 60.0,
+        resume: Proof | None = None,
+        progress: bool | None = None,
+    ) -> Proof:
+        """Return a lower bound of the objective of all sets of as many features.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset, strata : optional
+            Data, as in `fit`. Without them it is about the training data.
+        time_limit, resume, progress :
+            As for the other sparse linear models.
+
+        Returns
+        -------
+        Proof
+            ``print`` it to read it.
+
+        Raises
+        ------
+        HardThreshError, ValueError
+            As for the other sparse linear models.
+        """
+        return super().prove(
+            X,
+            stratified(y, strata),
+            sample_weight,
+            offset,
+            time_limit=time_limit,
+            resume=resume,
+            progress=progress,
+        )

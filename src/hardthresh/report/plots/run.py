@@ -1,4 +1,4 @@
-"""Charts of a run: the objective over its iterations, and the learning curve of a model that buys attributes."""
+"""Charts of a run: the objective over its iterations, the bounds of a proof, and a learning curve."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import numpy as np
 from hardthresh.core.numbers import number
 from hardthresh.estimators.run_facts import learning_curve, progress
 
-from .style import AXIS, DARK, LEGEND, MUTED, PALE, styled_axes, takes_axes, write_only
+from .style import AXIS, BAND, DARK, LEGEND, LIGHT, MUTED, PALE, TITLE, styled_axes, takes_axes, write_only
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from hardthresh.certificates import Proof
 
 
 @takes_axes
@@ -50,6 +52,45 @@ def plot_convergence(result_or_estimator: Any, ax: Axes | None = None) -> Axes:
         ax.set_yscale("log")
     ax.set_xlabel("data passes" if counted else "iteration")
     ax.set_ylabel("objective (mean loss)")
+    return ax
+
+
+@takes_axes
+def plot_gap(proof: Proof, ax: Axes | None = None) -> Axes:
+    """Draw how the lower bound of all sets and the objective of the best one met while a proof was searched for.
+
+    Parameters
+    ----------
+    proof : Proof
+        What ``model.prove()`` returned.
+    {axes}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hardthresh as ht
+    >>> from hardthresh.report import plot_gap
+    >>> X = np.random.default_rng(0).standard_normal((50, 20))
+    >>> model = ht.SparseLinearRegression(n_nonzero_coefs=3).fit(X, X[:, 3] - X[:, 9] + X[:, 2])
+    >>> plot_gap(model.prove()).get_ylabel()
+    'objective (mean loss)'
+    """
+    ax = styled_axes(ax, height=3.4)
+    seconds, lower, upper = (proof.history[name] for name in ("seconds", "lower_bound", "upper_bound"))
+    known = np.isfinite(lower)
+    if not known.any():
+        return write_only(ax, "there is no lower bound to be drawn")
+    seconds, lower, upper = (np.append(column[known], column[known][-1]) for column in (seconds, lower, upper))
+    seconds[-1] = max(proof.seconds, seconds[-1])
+    lower[-1], upper[-1] = proof.lower_bound, proof.upper_bound
+    ax.fill_between(seconds, lower, upper, step="post", color=BAND, linewidth=0.0, zorder=1)
+    for column, color, label in ((upper, DARK, "best set found"), (lower, LIGHT, "no set is below")):
+        (line,) = ax.plot(seconds, column, color=color, linewidth=1.6, drawstyle="steps-post", zorder=2, label=label)
+        line.set_gid(f"{label}: {number(column[-1])} after {number(seconds[-1])} seconds")
+    ax.set_title(proof.status, **TITLE)
+    ax.set_xlabel("seconds")
+    ax.set_ylabel("objective (mean loss)")
+    ax.legend(**LEGEND, loc="lower right")
     return ax
 
 

@@ -1,0 +1,356 @@
+"""How far a set of features is proved to be the best of its size."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import ceil
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from hardthresh.arrays import double, to_numpy
+from hardthresh.core.checking import checked_number
+from hardthresh.core.constraint import Constraint, CoordinateBudget
+from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value, plural
+from hardthresh.core.minimize import minimize
+from hardthresh.core.numbers import number, percent
+from hardthresh.core.objective import Evaluation
+from hardthresh.core.progress import format_duration, progress_line
+from hardthresh.core.result import Result
+from hardthresh.core.schema import stored
+from hardthresh.core.state import State
+from hardthresh.core.stopping import Seconds
+from hardthresh.core.typing import Array
+from hardthresh.solvers.branch_and_bound import BranchAndBound
+from hardthresh.solvers.branch_and_bound.solver import BranchAndBoundState
+
+from .gap import WEAK, relative_gap
+from .lower_bounds import lower_bound
+
+_ROOT_ROUNDS = 50
+"""Limit of the data passes of a bound that no search follows."""
+_WITHOUT_BOUND = "bounds need a ridge (alpha > 0), a convex loss without a kink, and groups that do not overlap"
+_PROVED = "proved to 1e-9 relative"
+_OF_A_RUN = ("seconds", "n_nodes", "lower_bound", "upper_bound")
+
+
+@stored("certificate/proof")
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Proof:
+    """How far a model is proved to be the best of its size; ``print`` shows it as sentences.
+
+    Attributes
+    ----------
+    value : float
+        The objective of the model.
+    upper_bound : float
+        The least objective that is known: that of the model, or of a better one that was found.
+    lower_bound : float or None
+        A number that the objective is not below with any set of this size; None if no bound is known.
+    gap : float or None
+        How far that is below `upper_bound`, as `hardthresh.certificates.relative_gap`; None without a bound.
+    proved : bool
+        Whether the set of `upper_bound` is proved to be the best, to 1e-9 relative and the rounding of the objective.
+    n_nodes : int
+        The number of sets of sets that were bounded: 1 if only the bound of all together was computed, 0 if none.
+    seconds : float
+        Wall time, over all runs.
+    history : dict from str to array
+        How the bounds met: "seconds", "n_nodes", "lower_bound" and "upper_bound", for `hardthresh.report.plot_gap`.
+    reason : str
+        Why the search ended, or why there was none.
+    features : tuple of str
+        The features, or groups, of a better set that was found; empty if there is none.
+    coef, intercept : array or float, or None
+        The coefficients of that set, and the intercept, as those of the model.
+    subject : str
+        What the proof is about, if not the model that it was asked from.
+    state : State or None
+        Where the search can go on.
+    """
+
+    value: float
+    upper_bound: float
+    lower_bound: float | None
+    gap: float | None
+    proved: bool
+    n_nodes: int
+    seconds: float
+    history: dict[str, np.ndarray]
+    reason: str
+    features: tuple[str, ...] = ()
+    coef: Any = None
+    intercept: Any = None
+    subject: str = ""
+    state: State | None = None
+
+    @property
+    def status(self) -> str:
+        """What is known, in a few words: "proved to 1e-9 relative", "gap 3 %", "nothing proved" or "no bound"."""
+        if self.proved:
+            return _PROVED
+        if self.gap is None:
+            return "no bound"
+        return "nothing proved" if self.gap >= WEAK else f"gap {percent(self.gap)}"
+
+    @property
+    def found_better(self) -> bool:
+        """Whether a better set was found than that of the model."""
+        return bool(self.features)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the proof as numbers, words and lists, which `json` can write; without the state of the search."""
+        return {
+            "status": self.status,
+            **{name: getattr(self, name) for name in ("value", "upper_bound", "lower_bound", "gap", "proved")},
+            **{name: getattr(self, name) for name in ("n_nodes", "seconds", "reason")},
+            "about": self.subject or "the model",
+            "better_features": list(self.features),
+            "better_coef": None if self.coef is None else double(self.coef).tolist(),
+            "better_intercept": None if self.intercept is None else float(self.intercept),
+            "history": {name: column.tolist() for name, column in self.history.items()},
+        }
+
+    def __str__(self) -> str:
+        lines = [f"About {self.subject}."] if self.subject else []
+        return "\n".join([*lines, self._of_bounds(), *self._of_better(), *self._of_search()])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _of_bounds(self) -> str:
+        best, lower = number(self.upper_bound), None if self.lower_bound is None else number(self.lower_bound)
+        one = "the better set below" if self.found_better else "this model"
+        if self.proved:
+            return f"{_PROVED.capitalize()}: no set of this size has an objective below {best}, that of {one}."
+        if self.gap is None:
+            return "Nothing is proved, because no lower bound is known."
+        if self.gap >= WEAK:
+            return (
+                f"Nothing is proved: the lower bound, {lower}, is {percent(self.gap)} below {best}, the objective of "
+                f"{one}. That is a weakness of the bound, and says nothing against the model."
+            )
+        return (
+            f"Not proved: no set of this size has an objective below {lower}, and {one} has {best} "
+            f"(gap {percent(self.gap)})."
+        )
+
+    def _of_better(self) -> list[str]:
+        if not self.found_better:
+            return []
+        return [
+            f"A better set was found: {', '.join(self.features)}.",
+            f"Its objective is {number(self.upper_bound)}, and that of the model {number(self.value)}.",
+            'Its coefficients are coef and intercept of this proof; a fit with solver="exact" finds it, too.',
+        ]
+
+    def _of_search(self) -> list[str]:
+        if self.state is None:
+            return [] if self.proved else [f"{self.reason}."]
+        more = "" if self.proved else " To go on: model.prove(resume=proof)."
+        return [f"{plural(self.n_nodes, 'node')} in {format_duration(self.seconds)}; {self.reason}.{more}"]
+
+
+def prove(
+    objective: Any,
+    constraint: Constraint,
+    w: Array,
+    *,
+    time_limit: float | None = 60.0,
+    resume: Proof | None = None,
+    progress: bool = False,
+    name: Callable[[int], str] = str,
+    subject: str = "",
+) -> Proof:
+    """Try to prove that a point is the minimum of f over all its supports of the same size.
+
+    Parameters
+    ----------
+    objective : LinearObjective
+        f.
+    constraint : Constraint
+        The set.
+    w : array, shape (d,)
+        The point.
+    time_limit : float or None
+        The seconds that the search may take, > 0; None for no limit.
+    resume : Proof, optional
+        An earlier proof of the same point, to go on with.
+    progress : bool
+        Whether to show a progress line.
+    name : callable
+        Returns the name of a coordinate, or of a group, from its number.
+    subject : str
+        What the point is, if not a model itself.
+
+    Returns
+    -------
+    Proof
+        What is proved; after Ctrl-C what was proved until then. The point of a better support, if one was found, is
+        that of its state.
+
+    Raises
+    ------
+    InvalidInputError
+        For a time limit that is not positive, or a proof that is not about this problem.
+
+    Notes
+    -----
+    Least squares with at most k coordinates is searched by `BranchAndBound`. Of other losses, groups and bounds only
+    the root is bounded (`lower_bound`), with at most 50 data passes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh import minimize
+    >>> from hardthresh.certificates import prove
+    >>> from hardthresh.constraints import Sparsity
+    >>> from hardthresh.objectives import LinearModel
+    >>> X = np.random.default_rng(0).standard_normal((50, 20))
+    >>> f = LinearModel(X, X[:, 3] - X[:, 7])
+    >>> prove(f, Sparsity(1), minimize(f, Sparsity(1)).w).status
+    'proved to 1e-9 relative'
+    """
+    if time_limit is not None:
+        checked_number("time_limit", time_limit, above=0.0)
+    if resume is not None and not isinstance(resume, Proof):
+        raise InvalidInputError(f"resume must be the Proof of an earlier call, got {format_value(resume)}")
+    at = objective.evaluate(w)
+    reason = _why_no_search(objective, constraint)
+    if resume is not None and (reason or resume.state is None):
+        raise InvalidInputError(f"there is no search to go on with: {reason or resume.reason}")
+    if reason:
+        return _root(objective, constraint, at, reason, subject)
+    return _searched(objective, constraint, at, time_limit, resume, progress, name, subject)
+
+
+def _why_no_search(objective: Any, constraint: Constraint) -> str:
+    """Return why branch and bound cannot search for a better support; empty if it can."""
+    structure = constraint.structure(tuple(objective.shape))
+    if not objective.traits.quadratic:
+        why = "searches are for least squares"
+    elif not isinstance(structure, CoordinateBudget):
+        why = "searches choose single features, for one output"
+    elif structure.bounds is not None:
+        why = "searches take no bounds on coefficients"
+    else:
+        try:
+            BranchAndBound().check(objective, constraint)
+        except CapabilityError as error:
+            why = str(error)
+        else:
+            return ""
+    return f"Only the bound of all sets together was computed: {why}"
+
+
+def _root(objective: Any, constraint: Constraint, at: Evaluation, reason: str, subject: str) -> Proof:
+    """Return what the bound of all supports together proves."""
+    began = perf_counter()
+    bound = lower_bound(objective, constraint, at, rounds=_ROOT_ROUNDS)
+    seconds, known = perf_counter() - began, bound is not None
+    gap = None if bound is None else relative_gap(at.value, bound, objective.lower_bound)
+    columns = (seconds, 1, bound, at.value)
+    return Proof(
+        value=at.value,
+        upper_bound=at.value,
+        lower_bound=bound,
+        gap=gap,
+        proved=gap is not None and gap <= BranchAndBound().tol,
+        n_nodes=int(known),
+        seconds=seconds,
+        history={key: np.array([x] if known else []) for key, x in zip(_OF_A_RUN, columns, strict=True)},
+        reason=reason if known else f"There is no search and no bound: {_WITHOUT_BOUND}",
+        subject=subject,
+    )
+
+
+def _searched(
+    objective: Any,
+    constraint: Constraint,
+    at: Evaluation,
+    time_limit: float | None,
+    resume: Proof | None,
+    progress: bool,
+    name: Callable[[int], str],
+    subject: str,
+) -> Proof:
+    """Return what branch and bound proves."""
+    solver = BranchAndBound()
+    known = -np.inf if resume is None or resume.lower_bound is None else resume.lower_bound
+    with _line(progress, time_limit) as seen:
+        result = minimize(
+            objective,
+            constraint,
+            solver,
+            None if resume else at.point,
+            stop=None if time_limit is None else Seconds(float(time_limit)),
+            max_iter=sys.maxsize,
+            callback=seen,
+            state=None if resume is None else resume.state,
+        )
+    state = result.state
+    assert isinstance(state, BranchAndBoundState)
+    proved = result.status.converged
+    root = lower_bound(objective, constraint, at) if not (resume or proved) else None
+    lower = max(known, state.lower_bound, -np.inf if root is None else root)
+    upper = min(at.value, state.value)
+    better = state.value < at.value - max(solver.tol * abs(at.value), objective.rounding(at))
+    structure = constraint.structure(tuple(objective.shape))
+    assert isinstance(structure, CoordinateBudget)
+    features = [name(j) for j in to_numpy(structure.counted(state.support)).tolist()] if better else []
+    seconds = result.seconds + (resume.seconds if resume else 0.0)
+    return Proof(
+        value=at.value,
+        upper_bound=upper,
+        lower_bound=float(min(lower, upper)),
+        gap=relative_gap(upper, lower, objective.lower_bound),
+        proved=proved,
+        n_nodes=state.n_nodes,
+        seconds=seconds,
+        history=_history(result, resume, at.value),
+        reason=_ending(result),
+        features=tuple(features),
+        subject=subject,
+        state=state,
+    )
+
+
+def _ending(result: Result) -> str:
+    """Return why a search ended."""
+    if result.status.converged:
+        return "the search is complete"
+    return result.message.partition(":")[0]
+
+
+def _history(result: Result, resume: Proof | None, value: float) -> dict[str, np.ndarray]:
+    """Return the columns of the history of a search, after those of the search that it goes on with."""
+    of_run = {
+        "seconds": result.history["seconds"],
+        "n_nodes": result.history["n_nodes"],
+        "lower_bound": result.history["lower_bound"],
+        "upper_bound": np.minimum(result.history["value"], value),
+    }
+    if resume is None:
+        return {name: np.array(column) for name, column in of_run.items()}
+    of_run["seconds"] = of_run["seconds"] + resume.seconds
+    return {name: np.concatenate([resume.history[name], column]) for name, column in of_run.items()}
+
+
+@contextmanager
+def _line(enabled: bool, time_limit: float | None) -> Iterator[Callable[[State], None]]:
+    """Show a line that moves on every second; yields what takes the states of a search."""
+    total = None if time_limit is None else ceil(time_limit)
+    began, shown = perf_counter(), 0
+    with progress_line(enabled, "seconds", total) as report:
+
+        def seen(state: State) -> None:
+            nonlocal shown
+            while shown < perf_counter() - began and (total is None or shown < total):
+                report(state.progress())
+                shown += 1
+
+        yield seen

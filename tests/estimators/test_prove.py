@@ -1,0 +1,94 @@
+"""Proofs that are asked from fitted models: about their data, their names and their coefficients."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import hardthresh as ht
+from hardthresh.core.errors import HardThreshError, InvalidInputError
+from levels import inherited
+
+
+def data(n=60, d=12):
+    rng = np.random.default_rng(25)
+    X = rng.standard_normal((n, d))
+    return X, X[:, 1] - X[:, 4] + 0.5 * X[:, 7] + rng.standard_normal(n)
+
+
+def test_every_model_has_a_proof_or_a_bound_or_says_why(case):
+    X, y = case.data()
+    model = case.make(alpha=0.1).fit(X, y)
+    before = dict(vars(model))
+    proof = model.prove(progress=False)
+    assert proof.value == pytest.approx(model.certificate().value)
+    if proof.lower_bound is None:
+        assert proof.status == "no bound"
+    else:
+        assert model.certificate().lower_bound <= proof.upper_bound * (1 + 1e-9) + 1e-9 * abs(proof.upper_bound)
+        assert proof.lower_bound <= proof.upper_bound
+    assert {name: vars(model)[name] for name in before if name != "_certificate"} == {
+        name: value for name, value in before.items() if name != "_certificate"
+    }
+
+
+def test_a_proof_about_given_data_is_that_of_the_training_data(tmp_path):
+    X, y = data()
+    weight, offset = np.arange(60) % 3 + 0.5, np.linspace(-1.0, 1.0, 60)
+    model = ht.SparseLinearRegression(n_nonzero_coefs=3, always_include=[0]).fit(X, y, weight, offset)
+    own = model.prove()
+    ht.save(model, tmp_path / "model.json")
+    again = ht.load(tmp_path / "model.json")
+    assert own.proved
+    assert_allclose(again.prove(X, y, weight, offset).lower_bound, own.lower_bound, rtol=1e-9)
+    with pytest.raises(HardThreshError, match="does not carry its training data"):
+        again.prove()
+    with pytest.raises(InvalidInputError, match="give X and y, too"):
+        model.prove(sample_weight=weight)
+
+
+def test_a_better_set_has_the_names_and_coefficients_of_the_data():
+    """The model is made worse by hand; what the proof finds instead is what an exact fit gives."""
+    pandas = pytest.importorskip("pandas")
+    X, y = data()
+    X = 3.0 * X + 5.0
+    frame = pandas.DataFrame(X, columns=[f"gene {j}" for j in range(12)])
+    exact = ht.SparseLinearRegression(n_nonzero_coefs=3, solver="exact").fit(frame, y)
+    other = ht.SparseLinearRegression(n_nonzero_coefs=3).fit(frame, y)
+    other.coef_ = np.where(np.isin(np.arange(12), [9, 10, 11]), 1e-3, 0.0)
+    other.intercept_ = float(y.mean())
+    proof = other.prove(frame, y)
+    assert proof.features == tuple(f"gene {j}" for j in exact.support_)
+    assert_allclose(proof.coef, exact.coef_, rtol=1e-8)
+    assert proof.intercept == pytest.approx(exact.intercept_)
+    assert proof.upper_bound == pytest.approx(exact.objective_)
+    assert not exact.prove().found_better
+
+
+def test_an_exact_fit_is_proved():
+    X, y = data()
+    model = ht.SparseLinearRegression(n_nonzero_coefs=3, solver="exact").fit(X, y)
+    assert model.converged_
+    assert "no support has a value below this one: proved to" in model.stop_reason_
+    assert model.prove().proved
+
+
+@inherited
+def test_the_proof_of_an_average_is_about_the_best_single_model():
+    X, y = data()
+    model = ht.SparseLinearRegressionCV(n_nonzero_coefs=range(6), averaging="exponential", cv=3).fit(X, y)
+    assert len(model.models_) > 1
+    proof = model.prove()
+    assert proof.subject.startswith("the best single model (k = ")
+    assert str(proof).startswith("About the best single model")
+
+
+def test_strata_belong_to_the_data():
+    rng = np.random.default_rng(26)
+    X = rng.standard_normal((60, 8))
+    y = np.column_stack([rng.exponential(np.exp(-X[:, 0])), rng.random(60) < 0.8])
+    strata = np.arange(60) % 2
+    model = ht.SparseCoxRegression(n_nonzero_coefs=2, alpha=0.05).fit(X, y, strata=strata)
+    own, given = model.prove(), model.prove(X, y, strata=strata)
+    assert own.lower_bound == pytest.approx(given.lower_bound)
+    assert own.lower_bound < own.value < 0.0
+    assert 0.0 < own.gap < 0.5
