@@ -8,6 +8,7 @@ from .plots.choice import plot_criterion, plot_cv
 from .plots.classes import plot_confusion, plot_precision_recall, plot_roc
 from .plots.features import plot_coefficients, plot_correlations, plot_path
 from .plots.fit import plot_calibration, plot_coverage, plot_observed, plot_quantiles, plot_residuals, plot_rootogram
+from .plots.knockoffs import plot_knockoffs
 from .plots.run import plot_convergence, plot_gap, plot_learning_curve
 from .plots.survival import kaplan_meier, plot_baseline_hazard, plot_survival
 
@@ -23,6 +24,7 @@ __all__ = [
     "plot_criterion",
     "plot_cv",
     "plot_gap",
+    "plot_knockoffs",
     "plot_learning_curve",
     "plot_observed",
     "plot_path",
