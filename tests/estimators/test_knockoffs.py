@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import toeplitz
 from scipy.sparse import csr_array
 from sklearn import config_context
-from sklearn.covariance import OAS, empirical_covariance
+from sklearn.covariance import OAS, LedoitWolf, empirical_covariance
 from sklearn.linear_model import LassoCV, LogisticRegression
 from sklearn.tree import DecisionTreeRegressor
 
@@ -18,7 +18,7 @@ from hardthresh.core.registry import registered
 from hardthresh.estimators.linear.cross_validation import SparseLinearModelCV
 from hardthresh.estimators.linear.model import SparseLinearModel
 from hardthresh.estimators.selectors.importances import by_coefficients, by_path
-from hardthresh.estimators.selectors.knockoff_columns import KnockoffColumns
+from hardthresh.estimators.selectors.knockoff_columns import KnockoffColumns, shrunk_covariance
 from hardthresh.selection.knockoffs import difference, knockoff_statistics, signed_maximum
 from levels import only_at
 
@@ -331,6 +331,13 @@ def test_the_covariance_may_be_given_or_estimated_in_any_way():
     assert_array_equal(selector(covariance=OAS(assume_centered=True)).fit(X, Y).support_[:SELECTED], range(SELECTED))
 
 
+@pytest.mark.parametrize(("n", "d"), [(300, 30), (20, 30), (50, 1), (5, 2)])
+def test_the_shrunk_covariance_is_that_of_scikit_learn(n, d):
+    rows = X[:n, :d] @ np.linalg.cholesky(toeplitz(0.6 ** np.arange(d))).T
+    rows = rows - rows.mean(axis=0)
+    assert_allclose(shrunk_covariance(rows), LedoitWolf(assume_centered=True).fit(rows).covariance_, atol=1e-12)
+
+
 def test_other_estimators_are_compared_by_their_coefficients():
     model = ht.Knockoffs(LassoCV(cv=3), fdr=0.2, statistic="coef", random_state=1).fit(X, Y)
     assert set(range(SELECTED)) <= set(model.support_.tolist())
@@ -344,8 +351,14 @@ def test_other_estimators_are_compared_by_their_coefficients():
 
 @pytest.mark.parametrize(
     "estimator",
-    [ht.SparseLinearRegression(), ht.SparseLinearRegressionCV(cv=3), ht.SparseLinearRegressionCV(cv=3, alphas=0.0)],
-    ids=["criterion", "grid", "one ridge"],
+    [
+        ht.SparseLinearRegression(n_features_original=40),
+        ht.SparseLinearRegression(n_nonzero_coefs="search"),
+        ht.SparseLinearRegressionCV(cv=3),
+        ht.SparseLinearRegressionCV(cv=3, alphas=0.0),
+        ht.SparseLinearRegressionCV(criterion="ebic"),
+    ],
+    ids=["criterion", "search", "grid", "one ridge", "grid by criterion"],
 )
 def test_the_number_of_features_is_chosen_among_columns_and_knockoffs(estimator):
     model = ht.Knockoffs(estimator, fdr=0.2, random_state=1).fit(X, Y)

@@ -13,7 +13,6 @@ from hardthresh.arrays import double, to_numpy
 from hardthresh.core.errors import InvalidInputError, NothingFoundWarning, plural, warn
 from hardthresh.core.result import Status
 
-from ..linear.choosing import is_auto
 from ..linear.cross_validation import SparseLinearModelCV
 from ..linear.model import SparseLinearModel
 from ..linear.survival_targets import stratified
@@ -55,8 +54,9 @@ def by_path(model: SparseLinearModel, X: np.ndarray, y: Any, *, least: int, **pa
     problem, seed = model._started(model._problem(model._encode(given), 0)), model._seed()
     if isinstance(model, SparseLinearModelCV):
         k = int(model.best_n_nonzero_coefs_)
-    elif is_auto(model.n_nonzero_coefs):
-        k = model._choose_k(problem, seed).best
+    elif model._chooses_k():
+        problem, choice = model._choose(problem, seed)
+        k = choice.best
     else:
         k = model._checked_k(model.n_nonzero_coefs)
     longest = min(max(2 * k, least), problem.n_candidates, given.n_rows)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.covariance import LedoitWolf
 
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.selection import KnockoffPlan
@@ -107,7 +106,7 @@ def _estimated(covariance: Any, rows: np.ndarray) -> np.ndarray:
     if isinstance(covariance, str):
         if covariance == "empirical":
             return np.asarray(rows.T @ rows / len(rows))
-        return np.asarray(LedoitWolf(assume_centered=True).fit(rows).covariance_)
+        return shrunk_covariance(rows)
     estimate = clone(covariance).fit(rows).covariance_ if hasattr(covariance, "fit") else covariance(rows)
     S, d = np.asarray(estimate, dtype=np.float64), rows.shape[1]
     if S.shape != (d, d) or not np.isfinite(S).all():
@@ -116,3 +115,31 @@ def _estimated(covariance: Any, rows: np.ndarray) -> np.ndarray:
             "for the columns that vary"
         )
     return (S + S.T) / 2.0
+
+
+def shrunk_covariance(rows: np.ndarray) -> np.ndarray:
+    """Return the covariance of centred rows, shrunk towards a multiple of the identity.
+
+    Parameters
+    ----------
+    rows : array, shape (n, d)
+        Centred.
+
+    Returns
+    -------
+    array, shape (d, d)
+        That of scikit-learn's ``LedoitWolf``, which reads the rows twice more: the sum of the squares' products over
+        all pairs of columns is that of the squared lengths of the rows.
+
+    References
+    ----------
+    Ledoit and Wolf (2004), *A well-conditioned estimator for large-dimensional covariance matrices*, Journal of
+    Multivariate Analysis 88.
+    """
+    n, d = rows.shape
+    S = rows.T @ rows / n
+    lengths, squares, mean = np.sum(rows**2, axis=1), float(np.sum(S**2)), float(np.trace(S)) / d
+    error = (float(np.sum(lengths**2)) / n - squares) / n
+    distance = squares - d * mean**2
+    share = min(error / distance, 1.0) if error > 0 and distance > 0 else 0.0
+    return np.asarray((1.0 - share) * S + share * mean * np.eye(d))

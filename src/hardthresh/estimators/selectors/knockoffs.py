@@ -290,6 +290,8 @@ class Knockoffs(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
                 model.set_params(always_include=list(range(2 * tested.size, len(names))))
             if isinstance(model, SparseLinearModel):
                 model._names_in_messages = names
+                if model.n_features_original is not None:
+                    model.set_params(n_features_original=2 * model.n_features_original)  # with their knockoffs
             return checked_importances(importances(model, table.astype(dtype, copy=False), y, **params), len(names))
 
         return of
