@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.selection import golden_section
+from hardthresh.selection import golden_section, valley
 
 GOLDEN_RATIO = (1 + sqrt(5)) / 2
 
@@ -51,6 +51,14 @@ def test_every_place_of_the_minimum_is_found():
             tried = golden_section(lambda ks, best=best: [abs(k - best) for k in ks], K)
             assert min(tried, key=tried.get) == best
             assert {*range(max(1, best - 2), min(K, best + 2) + 1)} <= tried.keys()
+
+
+def test_the_minimum_is_found_without_a_look_beside_it(monkeypatch):
+    monkeypatch.setattr(valley, "_BESIDE", 0)
+    for K in range(1, 60):
+        for best in range(1, K + 1):
+            tried = golden_section(lambda ks, best=best: [(k - best) ** 2 for k in ks], K)
+            assert min(tried, key=tried.get) == best
 
 
 def test_too_large_numbers_may_have_no_value():

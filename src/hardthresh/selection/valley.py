@@ -52,7 +52,7 @@ def golden_section(values: Callable[[Sequence[int]], Iterable[float]], largest: 
     --------
     >>> tried = golden_section(lambda ks: [(k - 70) ** 2 for k in ks], 100)
     >>> min(tried, key=tried.get), len(tried)
-    (70, 19)
+    (70, 18)
     """
     last = checked_integer("largest", largest, least=1)
     known: dict[int, float] = {}
@@ -82,7 +82,7 @@ def _narrow(try_all: Callable[[Iterable[int]], None], known: dict[int, float], l
     before, width = 1, 1  # Fibonacci numbers; numbers beyond the interval count as infinitely bad
     while width < high - low:
         before, width = width, before + width
-    while before < width - 1:
+    while width > 2:
         left, right = low + width - before, low + before
         try_all(number for number in (left, right) if number < high)
         if right < high and known[right] < known[left]:
