@@ -220,6 +220,45 @@ def test_numbers_to_compare(fitted, k, candidates):
     assert fitted(*REGRESSION, "--k", k)[0].candidates_.tolist() == candidates
 
 
+def test_a_criterion_in_the_place_of_folds(fitted, table):
+    X, y = features(table), table["y"].to_numpy()
+    model, text = fitted(
+        *REGRESSION, "--criterion", "ebic", "--ebic-gamma", 0.5, "--alpha", "0,0.1", "--report", "r.html"
+    )
+    settings = {"criterion": "ebic", "ebic_gamma": 0.5, "alphas": [0.0, 0.1]}
+    np.testing.assert_array_equal(model.coef_, ht.SparseLinearRegressionCV(**settings).fit(X, y).coef_)
+    assert f"k = {model.best_n_nonzero_coefs_}, the number of features that was chosen by EBIC\n" in text
+    assert "not validated: leave --criterion out" in text
+    assert "On the rows of the fit: R²" in text
+    model, text = fitted(*REGRESSION, "--criterion", "gic", "--n-features-original", 40)
+    assert (model.criterion, model.n_features_original) == ("gic", 40)
+
+
+def test_a_search_for_the_number(fitted):
+    model, text = fitted(*REGRESSION, "--criterion", "bic", "--k", "search", "--max-k", 4)
+    assert (model.n_nonzero_coefs, model.max_nonzero_coefs) == ("search", 4)
+    assert "was chosen by BIC (searched, not all tried)" in text
+    model, text = fitted(*REGRESSION, "--k", "search")
+    assert model.n_nonzero_coefs == "search"
+    assert model.grid_scores_.shape[0] == model.candidates_.size
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--criterion", "mdl"], "--criterion must be one of 'cv', 'ebic', 'bic', 'aic', 'gic'; got 'mdl'"),
+        (["--criterion", "bic", "--cv", 3], "--cv is about folds, and --criterion bic fits none; leave it out"),
+        (["--criterion", "bic", "--rule", "one-se"], "--rule is about folds"),
+        (["--ebic-gamma", 0.5], "--ebic-gamma is for --criterion ebic, not for cv"),
+        (["--criterion", "aic", "--n-features-original", 9], "--n-features-original is for --criterion ebic and gic"),
+        (["--max-k", 3], "--max-k is the largest number that --k search tries"),
+        (["--criterion", "bic", "--loss", "huber"], "the Huber loss has no likelihood"),
+    ],
+)
+def test_options_of_a_criterion_that_do_not_go_together(refused, csv, args, message):
+    assert message in refused("fit", csv, *REGRESSION, *args)
+
+
 @pytest.mark.filterwarnings("always")
 def test_a_best_number_at_the_end_of_the_range_is_warned_of(run, csv):
     warned = run("fit", csv, *REGRESSION, "--k", "1-2").stderr
@@ -375,7 +414,7 @@ def test_features_of_no_use_need_no_cross_validation_to_be_left_out(fitted):
         ([*REGRESSION, "--k", "5", "--always-include", "a"], "the number of features to choose from (4), got 5"),
         (
             [*REGRESSION, "--k", "few"],
-            "--k must be auto, a number such as 10, a range 1-20 or a list 2,5,10; got 'few'",
+            "--k must be auto, search, a number such as 10, a range 1-20 or a list 2,5,10; got 'few'",
         ),
         ([*REGRESSION, "--k", "5-2"], "--k must be auto"),
         ([*REGRESSION, "--k", "-3"], "--k must be auto"),
@@ -402,7 +441,7 @@ def test_features_of_no_use_need_no_cross_validation_to_be_left_out(fitted):
         ([*REGRESSION, "--alpha", "0.1,inf"], "got '0.1,inf'"),
         (
             [*REGRESSION, "--k", "2", "--alpha", "0.1,1"],
-            "several ridges, which only cross-validation compares: add --cv 5",
+            "several ridges, which only a choice of k compares: add --cv 5",
         ),
         ([*REGRESSION, "--cv", "61"], "the table has 60 rows, too few for 61 folds"),
         ([*CLASSES, "--cv", "50"], "too few for 50 folds; use fewer with --cv"),

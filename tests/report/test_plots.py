@@ -174,6 +174,9 @@ def test_a_model_that_chose_k_by_a_criterion_is_not_said_to_have_been_given_it(a
         plot_cv(model, ax)
     with pytest.raises(InvalidInputError, match="no predictions of held-out rows, because it was not cross-validated"):
         plot_calibration(model, ax=ax)
+    model = ht.SparseLinearRegressionCV(criterion="ebic").fit(X, X[:, 0])
+    with pytest.raises(InvalidInputError, match=r'chose k by a criterion.*; use criterion="cv" to choose it by'):
+        plot_cv(model, ax)
 
 
 @pytest.mark.parametrize("draw", [plot_path, plot_coefficients, lambda model, ax: write_report(model, "report.html")])

@@ -438,6 +438,18 @@ def test_k_chosen_by_a_criterion_was_not_given(build, report):
     assert "The number of features was chosen by EBIC (2), so there is no curve over k" in report(model).text
 
 
+@pytest.mark.parametrize(("criterion", "price"), [("ebic", "grows with"), ("bic", "does not account for")])
+def test_what_a_criterion_pays_for_is_said(criterion, price, report):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 8))
+    model = hardthresh.SparseLinearRegressionCV(criterion=criterion).fit(X, X[:, 2] + rng.standard_normal(60))
+    text = " ".join(report(model).text.split())
+    assert f"The number of features was chosen by {criterion.upper()} (" in text
+    assert f"a price for each feature, which {price} the number of features to choose from" in text
+    assert "SparseLinearRegressionCV measures that" in text
+    assert "CVCV" not in text
+
+
 def test_no_output_says_that_features_explain(classifier, regression, build_grid, report):
     for model in (classifier, regression, build_grid(0, found=False)):
         assert "explain" not in report(model).text.lower()

@@ -65,7 +65,11 @@ def _print_model(console: Console, model: Any, notes: Mapping[str, Any]) -> None
     if cv is None:
         if notes.get("scores"):
             console.print(f"\nOn the rows of the fit: {_fit_scores(notes['scores'])}", markup=False)
-        console.print("\nnot validated: add --cv 5", style="bold", markup=False)
+        if facts.criterion:
+            k, number_of = f"k = {facts.budget}", f"the number of {facts.unit}s that {words.chosen_by(facts)}"
+            console.print(f"\n{k}, {number_of}", markup=False)
+        validated = "leave --criterion out" if facts.criterion else "add --cv 5"
+        console.print(f"\nnot validated: {validated}", style="bold", markup=False)
     elif cv.found:
         console.print(_doubts(model, facts, cv), style="dim", markup=False)
     console.print()

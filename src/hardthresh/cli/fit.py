@@ -10,7 +10,16 @@ import typer
 from hardthresh.core.checking import checked_word
 from hardthresh.core.errors import InvalidInputError
 
-from .options import alpha_of, check_model_output, check_output, check_together, k_of, names_of, remarks_on_k
+from .options import (
+    alpha_of,
+    check_criterion,
+    check_model_output,
+    check_output,
+    check_together,
+    k_of,
+    names_of,
+    remarks_on_k,
+)
 from .terminal import write_stderr
 
 FOLDS = 5  # the default of the estimators, too
@@ -23,7 +32,17 @@ def fit(
         list[str] | None,
         typer.Option(help="Column to predict, again for each of several; NPZ: array; NPY: another file."),
     ] = None,
-    k: Annotated[str, typer.Option(help="Number of features: auto, a number, a range 1-20 or a list 2,5,10.")] = "auto",
+    k: Annotated[
+        str, typer.Option(help="Number of features: auto, search, a number, a range 1-20 or a list 2,5,10.")
+    ] = "auto",
+    max_k: Annotated[int | None, typer.Option(min=1, help="The largest number that --k search tries.")] = None,
+    criterion: Annotated[
+        str, typer.Option(help="What chooses the number: cv, or without folds ebic, bic, aic or gic.")
+    ] = "cv",
+    ebic_gamma: Annotated[float, typer.Option(min=0.0, max=1.0, help="Of --criterion ebic: 0 is the BIC.")] = 1.0,
+    n_features_original: Annotated[
+        int | None, typer.Option(min=1, help="Of ebic and gic: number of features before a screening by the target.")
+    ] = None,
     loss: Annotated[str, typer.Option(help="A loss that `hardthresh list` shows, or auto: by the target.")] = "auto",
     classes: Annotated[
         bool, typer.Option("--classes", help="The target holds classes, even if it is numbers.")
@@ -89,6 +108,8 @@ def fit(
     check_output(report, "--report", ".html", {"the file of data": data})
     checked_word("--rule", rule, ("best", "one-se"))
     checked_word("--averaging", averaging, ("auto", "none", "exponential", "stacking"))
+    given = [name for name in ("cv", "rule", "scoring", "averaging", "ebic_gamma") if _given(ctx, name)]
+    check_criterion(criterion, given, n_features_original)
 
     check_together(
         loss,
@@ -136,9 +157,11 @@ def fit(
     chosen = k_of(k, table.X.shape[1] - len(always))
     ridge = alpha_of(alpha)
     scoring = check_scoring(scoring)
+    if max_k is not None and chosen != "search":
+        raise InvalidInputError("--max-k is the largest number that --k search tries; leave it out")
     validated = not isinstance(chosen, int) or cv is not None
     if not quiet:
-        options = ("rule",) if validated else ("scoring", "rule", "averaging")
+        options = ("rule",) if validated else ("scoring", "rule", "averaging", "criterion")
         for remark in remarks_on_k(k, chosen, [name for name in options if _given(ctx, name)]):
             write_stderr(f"note: {remark}")
     settings: dict[str, Any] = {
@@ -152,18 +175,22 @@ def fit(
         "random_state": seed,
         **settings_of(own or (), task.loss, sorted(set(task.y.tolist())) if task.counts else ()),
     }
-    if validated:
+    if validated and criterion != "cv":
+        settings |= {"alphas": ridge, "criterion": criterion, "ebic_gamma": ebic_gamma, "max_nonzero_coefs": max_k}
+        settings["n_features_original"] = n_features_original
+    elif validated:
         rules = {"best": "best", "one-se": "one_standard_error"}
         settings |= {
             "n_nonzero_coefs": [chosen] if isinstance(chosen, int) else chosen,
             "alphas": ridge,
+            "max_nonzero_coefs": max_k,
             "averaging": "none" if averaging == "auto" and isinstance(chosen, int) else averaging,
             "cv": folds_of(task, cv or FOLDS, seed),
             "rule": rules[rule],
             "scoring": scoring,
         }
     elif isinstance(ridge, list):
-        raise InvalidInputError(f"--alpha {alpha} has several ridges, which only cross-validation compares: add --cv 5")
+        raise InvalidInputError(f"--alpha {alpha} has several ridges, which only a choice of k compares: add --cv 5")
     else:
         settings["alpha"] = None if ridge == "auto" else ridge
     model, notes = learn(table, task, settings, validated=validated, command=ctx.obj, quiet=quiet, imputer=imputer)

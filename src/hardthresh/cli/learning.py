@@ -73,7 +73,7 @@ def learn(
     settings : dict
         Parameters of the estimator.
     validated : bool
-        Whether the estimator is the one with cross-validation.
+        Whether the estimator is the one that chooses the number of features.
     command : str
         The command line, for the notes.
     quiet : bool
@@ -109,7 +109,7 @@ def learn(
     if task.outputs:
         model.output_names_ = np.asarray(task.outputs, dtype=object)
     scores = {}
-    if not validated:
+    if not hasattr(model, "scores_"):
         problem, result = model._untouched_training()
         scores = model._fit_scores(problem, problem.objective.evaluate(result.w))
     model.certificate()

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from pathlib import Path
 
-from hardthresh.core.checking import checked_integer
+from hardthresh.core.checking import checked_integer, checked_word
 from hardthresh.core.errors import InvalidInputError
 
 
@@ -23,12 +23,12 @@ def names_of(text: str | None) -> list[str]:
 
 
 def k_of(text: str, d: int) -> int | list[int] | str:
-    """Return the number of features that ``--k`` asks for, or the numbers to compare; "auto" leaves them to the model.
+    """Return the number of features that ``--k`` asks for, or those to compare; two words leave them to the model.
 
     Parameters
     ----------
     text : str
-        "auto", a number, a range "1-20", or numbers "2,5,10".
+        "auto", "search", a number, a range "1-20", or numbers "2,5,10".
     d : int
         The number of features to choose from. A range ends there at the latest.
 
@@ -42,7 +42,7 @@ def k_of(text: str, d: int) -> int | list[int] | str:
     >>> k_of("10", 100), k_of("2-4", 100), k_of("2-20", 4), k_of("auto", 100)
     (10, [2, 3, 4], [2, 3, 4], 'auto')
     """
-    if text == "auto":
+    if text in ("auto", "search"):
         return text
     try:
         if text.isdecimal():
@@ -55,7 +55,9 @@ def k_of(text: str, d: int) -> int | list[int] | str:
     except ValueError:
         numbers = []
     if not numbers:
-        raise InvalidInputError(f"--k must be auto, a number such as 10, a range 1-20 or a list 2,5,10; got {text!r}")
+        raise InvalidInputError(
+            f"--k must be auto, search, a number such as 10, a range 1-20 or a list 2,5,10; got {text!r}"
+        )
     for number in numbers:
         checked_integer("--k", number, 0, d, "the number of features to choose from")
     return numbers[0] if text.isdecimal() else numbers
@@ -103,6 +105,27 @@ def remarks_on_k(text: str, k: int | list[int] | str, choice: list[str]) -> list
     if not isinstance(k, str) and "-" in text and int(text.split("-")[1]) > k[-1]:
         return [f"--k {text} ends at {k[-1]:,}, the number of features to choose from"]
     return []
+
+
+def check_criterion(criterion: str, given: Sequence[str], n_features_original: int | None) -> None:
+    """Check ``--criterion``, and that the options that were given belong to it.
+
+    Raises
+    ------
+    InvalidInputError
+        For an unknown criterion, options about folds beside an information criterion, and options of one without it.
+    """
+    checked_word("--criterion", criterion, ("cv", "ebic", "bic", "aic", "gic"))
+    names = [name.replace("_", "-") for name in given]
+    about_folds = [name for name in names if name != "ebic-gamma"]
+    if criterion != "cv" and about_folds:
+        raise InvalidInputError(
+            f"--{about_folds[0]} is about folds, and --criterion {criterion} fits none; leave it out"
+        )
+    if criterion != "ebic" and "ebic-gamma" in names:
+        raise InvalidInputError(f"--ebic-gamma is for --criterion ebic, not for {criterion}")
+    if criterion not in ("ebic", "gic") and n_features_original is not None:
+        raise InvalidInputError(f"--n-features-original is for --criterion ebic and gic, not for {criterion}")
 
 
 def check_together(

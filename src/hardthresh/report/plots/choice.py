@@ -153,9 +153,10 @@ def without_curve(estimator: Any) -> InvalidInputError:
     if hasattr(estimator, "learning_curve_"):
         return InvalidInputError(f"{kind} has no curve over k; plot_learning_curve draws how it learned.")
     if hasattr(estimator, "criterion_path_"):
+        folds = 'criterion="cv"' if kind.endswith("CV") else f"{kind}CV"
         return InvalidInputError(
             f"{kind} chose {size} by a criterion: plot_criterion(model.candidates_, model.criterion_path_) draws it; "
-            f"use {kind}CV to choose it by cross-validation."
+            f"use {folds} to choose it by cross-validation."
         )
     return InvalidInputError(
         f"there is no curve over {size}, because {kind} was fitted for one given {size}; "
