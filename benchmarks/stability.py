@@ -87,10 +87,10 @@ def choices(instances: int) -> None:
                 )
 
 
-def timed(run: Callable[[], Any]) -> tuple[float, Any]:
+def timed(run: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
     """Return the CPU time of a function, and what it returns."""
     began = process_time()
-    result = run()
+    result = run(*arguments)
     return process_time() - began, result
 
 
@@ -106,10 +106,10 @@ def cost(instances: int) -> None:
             rng = np.random.default_rng((SEED, 100 + number, instance))
             X, y, _ = table(n, d, k, rho, 2.0, rng)
             model = ht.SparseLinearRegression(n_nonzero_coefs=k)
-            single = np.median([timed(lambda: model.fit(X, y))[0] for _ in range(7)][1:])
-            together, one = timed(lambda: ht.StabilitySelection(model, n_pairs=PAIRS).fit(X, y))
+            single = np.median([timed(model.fit, X, y)[0] for _ in range(7)][1:])
+            together, one = timed(ht.StabilitySelection(model, n_pairs=PAIRS).fit, X, y)
             alone = ht.SparseLinearRegression(n_nonzero_coefs=k, solver="working_set")
-            apart, other = timed(lambda: ht.StabilitySelection(alone, n_pairs=PAIRS).fit(X, y))
+            apart, other = timed(ht.StabilitySelection(alone, n_pairs=PAIRS).fit, X, y)
             gap = np.abs(one.inclusion_frequencies_ - other.inclusion_frequencies_).max()
             rows.append((single, together / single, apart / single, gap))
         single, together, apart, gap = np.median(rows, axis=0)
@@ -129,8 +129,8 @@ def cost(instances: int) -> None:
         for instance in range(min(instances, 3)):
             one = draw(loss, 500, 1000, 10, 0.5, SEED + instance)
             model = kind(n_nonzero_coefs=10)
-            single = np.median([timed(lambda: model.fit(one.X, one.y))[0] for _ in range(4)][1:])
-            halves = timed(lambda: ht.StabilitySelection(model, n_pairs=10).fit(one.X, one.y))[0]
+            single = np.median([timed(model.fit, one.X, one.y)[0] for _ in range(4)][1:])
+            halves = timed(ht.StabilitySelection(model, n_pairs=10).fit, one.X, one.y)[0]
             rows.append((single, 5 * (halves - single) / single))
         single, apart = np.median(rows, axis=0)
         print(f"| {loss}, 500 x 1000, k = 10, rho 0.5 | {len(rows)} | {single:.4f} | - | {apart:.1f} | - |", flush=True)

@@ -98,7 +98,7 @@ def test_only_what_shares_its_work_is_fitted_together(monkeypatch):
     def none(*arguments):
         raise AssertionError("a half was fitted alone")
 
-    monkeypatch.setattr(stability, "_choice_of_rows", none)
+    monkeypatch.setattr(stability, "choice_of_rows", none)
     for alike in ({}, {"alpha": 0.1}, {"fit_intercept": False}, {"positive": True}, {"always_include": [0]}):
         selector(ht.SparseLinearRegression(n_nonzero_coefs=2, **alike)).fit(X, Y)
     selector(ht.SparseLinearRegression(n_nonzero_coefs=2)).fit(sp.csr_array(X), Y)
@@ -392,7 +392,7 @@ def test_an_interrupt_ends_the_fit(monkeypatch):
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(stability, "_choice_of_rows", interrupted)
+    monkeypatch.setattr(stability, "choice_of_rows", interrupted)
     found = selector(ht.SparseLogisticRegression(n_nonzero_coefs=2))
     with pytest.raises(KeyboardInterrupt):
         found.fit(X, CLASSES)

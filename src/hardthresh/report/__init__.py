@@ -10,6 +10,7 @@ from .plots.features import plot_coefficients, plot_correlations, plot_path
 from .plots.fit import plot_calibration, plot_coverage, plot_observed, plot_quantiles, plot_residuals, plot_rootogram
 from .plots.knockoffs import plot_knockoffs
 from .plots.run import plot_convergence, plot_gap, plot_learning_curve
+from .plots.stability import plot_stability
 from .plots.survival import kaplan_meier, plot_baseline_hazard, plot_survival
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "plot_residuals",
     "plot_roc",
     "plot_rootogram",
+    "plot_stability",
     "plot_survival",
     "write_report",
 ]

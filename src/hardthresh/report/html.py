@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
+from sklearn.utils.validation import check_is_fitted
+
 from hardthresh import __version__
 from hardthresh.core.errors import HardThreshError, plural
 from hardthresh.core.files import write_file
@@ -26,12 +28,14 @@ from hardthresh.estimators import words
 from hardthresh.estimators.facts import Facts, one_line, read
 from hardthresh.estimators.linear.summary import CAUTION
 from hardthresh.estimators.run_facts import has_loss_of_run, progress
+from hardthresh.estimators.selectors.stability import StabilitySelection
 
 from .optional import import_optional
 from .plots import style
 from .plots.choice import plot_criterion, plot_cv
 from .plots.features import MARKERS, coefficients_height, plot_coefficients, plot_correlations, plot_path
 from .plots.run import plot_convergence
+from .plots.stability import plot_stability, stability_height
 from .rows import RowChart, charts_of_calibration, charts_of_paths, charts_of_rows
 from .slider import positions
 
@@ -99,7 +103,8 @@ def write_report(
     ----------
     estimator : fitted estimator
         A model that chooses features, of any loss, with one output or several. Without cross-validation, or "auto", the
-        report says why the parts about k are absent.
+        report says why the parts about k are absent. Or a StabilitySelection of such a model: the report is about the
+        model that it has fitted to all rows, with a part on how often half-samples choose each feature.
     path : path-like
         The path to write to; an existing file is replaced, in one step.
     data_summary : mapping, optional
@@ -173,6 +178,10 @@ def render(
     """Return the report as the text of an HTML page."""
     jinja2 = import_optional("jinja2", "the report needs", extra="report")
     import_optional("matplotlib", "the report needs", extra="report")
+    selection = estimator if isinstance(estimator, StabilitySelection) else None
+    if selection is not None:
+        check_is_fitted(selection)
+        estimator = selection.estimator_
     facts = read(estimator)
     target = data_summary.get("target")
     certificate, no_certificate = (certificate, "") if certificate is not None else _asked(estimator.certificate)
@@ -180,6 +189,9 @@ def render(
     charts = {"convergence": chart("convergence", lambda ax: plot_convergence(estimator, ax), height=250)}
     calibrations: list[RowChart] = []
     paths: list[RowChart] = []
+    if selection is not None:
+        height = round(72 * stability_height(selection))
+        charts["stability"] = chart("stability", lambda ax: plot_stability(selection, ax), height=height)
     if facts.features:
         height = round(72 * coefficients_height(len(facts.features)))
         charts["coefficients"] = chart("coefficients", lambda ax: plot_coefficients(estimator, ax), height=height)
@@ -260,6 +272,8 @@ def render(
         mean_and_error=mean_and_error,
         shown=style.SHOWN,
         labelled=len(MARKERS),
+        selection=selection,
+        statement=None if selection is None else selection.statement(),
         summary=summary_rows(facts, data_summary),
         command=command,
         versions=versions(),

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
 from array_api_compat import is_array_api_obj
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
-from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.utils import get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
-from sklearn.utils.validation import _check_method_params, _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from hardthresh.arrays import move, to_numpy
+from hardthresh.arrays import move
 from hardthresh.core.checking import checked_integer, checked_word
 from hardthresh.core.errors import InvalidInputError, NothingFoundWarning, format_value, plural, warn
 from hardthresh.core.numbers import number
@@ -28,6 +27,7 @@ from ..feature_selector import FeatureSelector
 from ..linear.model import SparseLinearModel
 from ..linear.regression import SparseLinearRegression
 from ..soundness import check_numbers, check_present, check_selected
+from .choices import candidates, choice_of_rows, chosen_features, labels_of_rows, weighted_rows
 
 
 @register("selector", "stability", lambda: [StabilitySelection(SparseLinearRegression(n_nonzero_coefs=1), n_pairs=3)])
@@ -183,8 +183,8 @@ class StabilitySelection(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
         if hasattr(self.estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.estimator_.feature_names_in_
         self.n_features_in_ = chosen_features(self.estimator_).size
-        kept = _weighted_rows(params.get("sample_weight"), _num_samples(X))
-        labels = _labels_of_rows(self.estimator_, y)
+        kept = weighted_rows(params.get("sample_weight"), _num_samples(X))
+        labels = labels_of_rows(self.estimator_, y)
         pairs = complementary_pairs(
             kept.size, self.n_pairs, seed_of(self.random_state), None if labels is None else labels[kept]
         )
@@ -263,7 +263,7 @@ class StabilitySelection(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
             X, y = indexable(X, y)
             choices = []
             tasks = ((estimator, X, y, params, kept[half]) for half in halves)
-            for choice in in_parallel(_choice_of_rows, tasks, self.n_jobs):
+            for choice in in_parallel(choice_of_rows, tasks, self.n_jobs):
                 choices.append(choice)
                 report("")
             return choices
@@ -312,56 +312,6 @@ class StabilitySelection(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
         tags.input_tags, tags.array_api_support = own.input_tags, own.array_api_support
         tags.target_tags = own.target_tags
         return tags
-
-
-def chosen_features(model: Any) -> np.ndarray:
-    """Return which columns of X a fitted estimator has chosen."""
-    if hasattr(model, "get_support"):
-        return np.asarray(model.get_support())
-    if hasattr(model, "coef_"):
-        coef = to_numpy(model.coef_)
-        return np.asarray((coef != 0).any(axis=tuple(range(coef.ndim - 1))))
-    raise InvalidInputError(
-        f"estimator must choose features: {type(model).__name__} has neither get_support nor coef_ after fit"
-    )
-
-
-def candidates(model: Any) -> np.ndarray:
-    """Return the number of each column of X among what a fitted estimator chooses from; -1 if it does not choose it."""
-    if isinstance(model, SparseLinearModel):
-        return model._candidates()
-    return np.arange(chosen_features(model).size)
-
-
-def _choice_of_rows(estimator: Any, X: Any, y: Any, params: dict[str, Any], rows: np.ndarray) -> np.ndarray | str:
-    """Return which columns a fit to some rows chooses, or why it failed.
-
-    What a fit warns of its rows is not repeated for each half: most of it was said of all rows.
-    """
-    model = clone(estimator)
-    own = _check_method_params(X, params, indices=rows)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            model.fit(_safe_indexing(X, rows), _safe_indexing(y, rows), **own)
-    except ValueError as error:
-        return str(error)
-    return chosen_features(model) if getattr(model, "converged_", True) else str(model.stop_reason_)
-
-
-def _labels_of_rows(model: Any, y: Any) -> np.ndarray | None:
-    """Return the labels of which halves have equal numbers, such as classes; None if there are none."""
-    if isinstance(model, SparseLinearModel):
-        return model._labels_to_balance(y)
-    return np.asarray(y) if is_classifier(model) else None
-
-
-def _weighted_rows(sample_weight: Any, n: int) -> np.ndarray:
-    """Return the rows whose weight is not 0."""
-    if sample_weight is None:
-        return np.arange(n)
-    weights = to_numpy(sample_weight) if is_array_api_obj(sample_weight) else np.asarray(sample_weight)
-    return np.flatnonzero(np.broadcast_to(weights, (n,)))
 
 
 def _like(x: np.ndarray, X: Any) -> Any:
