@@ -1,7 +1,7 @@
 """Certificates: which optimality conditions an answer satisfies, and what each of its features is worth."""
 
 from .alternatives import alternative_supports
-from .effects import UnitEffect, standard_errors, unit_effects
+from .effects import UnitEffect, robust_errors, standard_errors, unit_effects
 from .gap import relative_gap
 from .lower_bounds import lower_bound
 from .model import ModelCertificate, certify_model
@@ -23,6 +23,7 @@ __all__ = [
     "lower_bound",
     "prove",
     "relative_gap",
+    "robust_errors",
     "standard_errors",
     "swap_certificate",
     "unit_effects",

@@ -221,6 +221,70 @@ def row_standard_errors(model: MultiOutputModel, at: Evaluation, rows: Array, n:
     return _roots(variances, np.any(dependent.reshape(-1, flat.width), axis=1)[:, None])
 
 
+@serial_blas()
+def robust_errors(
+    objective: LinearModel,
+    at: Evaluation,
+    support: Support,
+    counts: np.ndarray | None = None,
+    groups: np.ndarray | None = None,
+) -> np.ndarray:
+    r"""Return the standard errors of the coefficients of a fitted model that hold whatever the variance of the rows.
+
+    .. math:: \sqrt{\operatorname{diag}\Bigl(c \, H^{-1} \sum_i g_i g_i^\top H^{-1}\Bigr)}
+
+    with H the Hessian of f on the support, :math:`g_i = \omega_i \ell'(y_i, u_i) x_i` the gradient of a row, and
+    c = n / (n - s). With m groups of rows, the gradients of a group are summed first, and c is m / (m - 1) times
+    (n - 1) / (n - s). As for `standard_errors`, **they are not valid after selection**.
+
+    Parameters
+    ----------
+    objective : LinearModel
+        f, of a loss of one prediction for each row.
+    at : Evaluation
+        f at a minimiser on the support.
+    support : Support
+        The support, with the free coordinates.
+    counts : array, shape (n,), optional
+        How often each row is repeated, where the weights say that; default once, whatever the weights are.
+    groups : array, shape (n,), optional
+        The group of each row.
+
+    Returns
+    -------
+    array, shape (s,)
+        NaN as for `standard_errors`.
+
+    Notes
+    -----
+    Cost: O(n s^2).
+
+    References
+    ----------
+    J. G. MacKinnon and H. White (1985), Some heteroskedasticity-consistent covariance matrix estimators with improved
+    finite sample properties, *Journal of Econometrics* 29, 305-325: HC1.
+    """
+    exact = objective.double()
+    small = exact.columns(support.indices)
+    there = small.evaluate(gather(as_double(at.point), support.indices))
+    inverse, dependent = _inverse(to_numpy(small.hessian(there)))
+    slopes = to_numpy(small.mean_loss.slopes(there.prediction))
+    gradients = slopes[:, None] * to_numpy(small.design.dense())
+    s, n = gradients.shape[1], float(slopes.size if counts is None else counts.sum())
+    if groups is not None:
+        numbers = np.unique(groups, return_inverse=True)[1]
+        sums = np.zeros((int(numbers.max()) + 1, s))
+        np.add.at(sums, numbers, gradients)
+        gradients, clusters = sums, float(len(sums))
+        correction = clusters / (clusters - 1.0) * (n - 1.0) / (n - s) if n > s and clusters > 1 else nan
+    else:
+        if counts is not None:
+            gradients = gradients / np.sqrt(counts)[:, None]
+        correction = n / (n - s) if n > s else nan
+    spread = gradients @ inverse
+    return _roots(correction * np.sum(spread * spread, axis=0), dependent)
+
+
 def _errors(model: Any, at: Evaluation, n: float) -> np.ndarray:
     """Return the standard errors of all coefficients of a model of few columns."""
     covariance, dependent = _covariance(model, model.with_ridge(0.0), at)
@@ -229,14 +293,19 @@ def _errors(model: Any, at: Evaluation, n: float) -> np.ndarray:
 
 def _covariance(ridged: Any, plain: Any, at: Evaluation) -> tuple[np.ndarray, np.ndarray]:
     """Return the inverse of H times H_0 times the inverse of H, and which coordinates depend linearly on others."""
-    hessian, without_ridge = (to_numpy(f.hessian(at)) for f in (ridged, plain))
+    inverse, dependent = _inverse(to_numpy(ridged.hessian(at)))
+    return inverse @ to_numpy(plain.hessian(at)) @ inverse, dependent
+
+
+def _inverse(hessian: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the inverse of a Hessian on independent coordinates, and which depend linearly on others."""
     length = np.sqrt(np.maximum(np.diagonal(hessian), 0.0))
     scale = np.where(length > 0, 1 / np.where(length > 0, length, 1.0), 0.0)
     values, vectors = np.linalg.eigh(hessian * scale[:, None] * scale)
     kept = values > _SINGULAR * values.max(initial=0.0)
     inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T * scale[:, None] * scale
     dependent = (np.abs(vectors[:, ~kept]) > np.sqrt(_SINGULAR)).any(axis=1) | (length == 0)
-    return inverse @ without_ridge @ inverse, dependent
+    return inverse, dependent
 
 
 def _roots(variances: np.ndarray, unknown: np.ndarray) -> np.ndarray:

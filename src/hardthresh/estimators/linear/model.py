@@ -24,10 +24,10 @@ from ..base import per_row
 from ..callbacks import FitTask, fit_method
 from ..soundness import check_linear_model
 from ..table import Table
-from .assessment import AssessedModel
 from .choosing import is_auto, is_searched
 from .criterion import CriterionPath, FitPath, criterion_path, path_of, searched_path
 from .export import to_sklearn
+from .inference import ModelWithInference
 from .nuisance import Nuisance, settle
 from .problem import Problem, linear_predictor, point_of
 from .rounding import without_rounding
@@ -48,7 +48,7 @@ _OF_TRAINING = ("_training", "_summary", "_held_out_rows")
 """Attributes that hold training data, or targets: copies of a model do not have them."""
 
 
-class SparseLinearModel(ColumnSelector, AssessedModel):
+class SparseLinearModel(ColumnSelector, ModelWithInference):
     """Base of the estimators that fit one linear predictor with at most k features. See the concrete classes."""
 
     def __init__(

@@ -6,6 +6,7 @@ from typing import Any
 
 from hardthresh.certificates import Alternatives, ModelCertificate, Proof
 
+from .intervals import Inference
 from .model import SparseLinearModel
 from .summary import Summary
 from .survival_targets import stratified
@@ -130,3 +131,39 @@ class StratifiedModel(SparseLinearModel):
             resume=resume,
             progress=progress,
         )
+
+    def inference(
+        self,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+        offset: Any = None,
+        strata: Any = None,
+        *,
+        kind: str = "refit",
+        level: float = 0.95,
+        robust: bool = False,
+        groups: Any = None,
+        random_state: Any = None,
+    ) -> Inference:
+        """Return intervals of the coefficients of the chosen features, with what they are valid for.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset, strata : optional
+            Data, as in `fit`. ``kind="split"`` needs them, because it fits again.
+        kind, level, robust, groups, random_state :
+            As for the other sparse linear models.
+
+        Returns
+        -------
+        Inference
+            ``print`` it to read it; `to_frame` and `to_dict` return its numbers.
+
+        Raises
+        ------
+        HardThreshError, ValueError
+            As for the other sparse linear models.
+        """
+        settings: dict[str, Any] = {"kind": kind, "level": level, "robust": robust, "groups": groups}
+        return super().inference(X, stratified(y, strata), sample_weight, offset, random_state=random_state, **settings)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from array_api_compat import is_array_api_obj
+from sklearn.utils import _safe_indexing
 
 from hardthresh.arrays import to_numpy
 from hardthresh.constraints.labels import is_missing
@@ -55,6 +56,11 @@ class SurvivalTargets:
             needed = f"{shape[:1]} is needed, one label for each row of y"
             raise InvalidInputError(f"strata has shape {given.shape}; {needed}")
         return cls(time, event, given)
+
+    def take(self, rows: np.ndarray) -> SurvivalTargets:
+        """Return the targets of some rows."""
+        event, strata = (None if part is None else part[rows] for part in (self.event, self.strata))
+        return SurvivalTargets(_safe_indexing(self.time, rows), event, strata)
 
     def rows(self, time: np.ndarray, counted: np.ndarray) -> tuple[np.ndarray, SurvivalCodes]:
         """Return checked times with their events, and their strata if there are some; and what their numbers mean.

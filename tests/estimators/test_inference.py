@@ -1,0 +1,257 @@
+"""Intervals of coefficients: the formulas of textbooks, what a split uses, and how often it covers (check 20)."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from scipy.stats import t as student
+from sklearn.base import clone
+
+import hardthresh as ht
+from hardthresh.core.errors import CapabilityError, HardThreshError, InvalidInputError
+from hardthresh.estimators.linear.summary import CAUTION
+from hardthresh.selection.stability import complementary_pairs
+from levels import only_at
+
+
+def regression(n=80, seed=0, d=9):
+    """Columns of several scales, and targets with more noise where the first signal is large."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * np.geomspace(0.1, 10, d) + 3.0
+    signal = (X[:, 2] - 3.0) / X[:, 2].std() - (X[:, 5] - 3.0) / X[:, 5].std()
+    return X, signal + rng.standard_normal(n) * (0.3 + np.abs(signal))
+
+
+def least_squares(X, y, weights=None):
+    """Coefficients with an intercept, the inverse of the weighted products, residuals, and degrees of freedom."""
+    A = np.column_stack([X, np.ones(len(y))])
+    f = np.ones(len(y)) if weights is None else weights
+    inverse = np.linalg.inv(A.T @ (f[:, None] * A))
+    coef = inverse @ A.T @ (f * y)
+    return A, coef, inverse, y - A @ coef, f.sum() - A.shape[1]
+
+
+def assert_intervals(found, coef, errors, quantile):
+    for one, b, error in zip(found.intervals, coef, errors, strict=False):
+        assert one.coefficient == pytest.approx(b, rel=1e-6)
+        assert one.standard_error == pytest.approx(error, rel=1e-6)
+        assert (one.lower, one.upper) == pytest.approx((b - quantile * error, b + quantile * error), rel=1e-5)
+
+
+@pytest.mark.parametrize("level", [0.95, 0.8])
+def test_refit_intervals_of_least_squares_are_those_of_textbooks(level):
+    X, y = regression()
+    model = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, y)
+    assert model.support_.tolist() == [2, 5]
+    _, coef, inverse, rest, freedom = least_squares(X[:, model.support_], y)
+    errors = np.sqrt(np.diag(inverse) * (rest @ rest) / freedom)
+    for found in (model.inference(level=level), model.inference(X, y, level=level)):
+        assert found.degrees_of_freedom == freedom
+        assert_intervals(found, coef, errors, student(freedom).ppf(0.5 + level / 2))
+        assert all(np.isnan(one.p_value) for one in found.intervals)
+
+
+def test_robust_errors_are_those_of_white_with_the_correction_of_n_minus_p():
+    X, y = regression()
+    model = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, y)
+    A, coef, inverse, rest, freedom = least_squares(X[:, [2, 5]], y)
+    errors = np.sqrt(np.diag(inverse @ (A.T * rest**2) @ A @ inverse) * 80 / freedom)
+    assert_intervals(model.inference(robust=True), coef, errors, student(freedom).ppf(0.975))
+
+
+def test_groups_of_rows_are_summed():
+    X, y = regression()
+    groups = np.repeat(np.arange(16), 5)
+    model = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, y)
+    A, coef, inverse, rest, freedom = least_squares(X[:, [2, 5]], y)
+    sums = np.stack([(A * rest[:, None])[groups == g].sum(axis=0) for g in range(16)])
+    errors = np.sqrt(np.diag(inverse @ sums.T @ sums @ inverse) * 16 / 15 * 79 / freedom)
+    found = model.inference(X, y, robust=True, groups=groups)
+    assert_intervals(found, coef, errors, student(15).ppf(0.975))
+
+
+def test_logistic_intervals_have_no_ridge_and_normal_quantiles():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((300, 6))
+    y = (rng.logistic(size=300) < 2 * X[:, 1] - X[:, 4]).astype(int)
+    model = ht.SparseLogisticRegression(n_nonzero_coefs=2, alpha=0.3).fit(X, y)
+    A = np.column_stack([X[:, [1, 4]], np.ones(300)])
+    coef = np.zeros(3)
+    for _ in range(30):
+        p = 1 / (1 + np.exp(-A @ coef))
+        hessian = A.T @ (A * (p * (1 - p))[:, None])
+        coef = coef + np.linalg.solve(hessian, A.T @ (y - p))
+    found = model.inference()
+    assert not found.shrunk
+    assert_intervals(found, coef, np.sqrt(np.diag(np.linalg.inv(hessian))), norm.ppf(0.975))
+    assert found.degrees_of_freedom is None
+    scores = A * (y - p)[:, None]
+    spread = np.linalg.inv(hessian) @ scores.T @ scores @ np.linalg.inv(hessian) * 300 / 297
+    assert_intervals(model.inference(robust=True), coef, np.sqrt(np.diag(spread)), norm.ppf(0.975))
+
+
+@pytest.mark.parametrize("robust", [False, True])
+def test_a_weight_is_a_repetition_and_weight_zero_leaves_a_row_out(robust):
+    X, y = regression()
+    weights = np.random.default_rng(2).integers(0, 3, 80)
+    repeated = np.repeat(np.arange(80), weights)
+    model = ht.SparseLinearRegression(n_nonzero_coefs=2)
+    one = model.fit(X, y, sample_weight=weights).inference(robust=robust)
+    other = model.fit(X[repeated], y[repeated]).inference(robust=robust)
+    for a, b in zip(one.intervals, other.intervals, strict=True):
+        assert (a.lower, a.upper) == pytest.approx((b.lower, b.upper), rel=1e-8)
+
+
+def test_a_split_estimates_on_the_rows_that_did_not_choose():
+    X, y = regression(n=101)
+    model = ht.SparseLinearRegression(n_nonzero_coefs=2, random_state=5).fit(X, y)
+    found = model.inference(X, y, kind="split")
+    assert (found.n_chosen, found.n_estimated) == (50, 51)
+    seed = np.random.RandomState(5).randint(2**31 - 1)
+    [(first, _)] = complementary_pairs(101, 1, seed)
+    chosen = clone(model).fit(X[first], y[first]).support_
+    assert [one.index for one in found.intervals] == chosen.tolist()
+    others = np.setdiff1d(np.arange(101), first)
+    _, coef, inverse, rest, freedom = least_squares(X[np.ix_(others, chosen)], y[others])
+    errors = np.sqrt(np.diag(inverse) * (rest @ rest) / freedom)
+    assert_intervals(found, coef, errors, student(freedom).ppf(0.975))
+    p_values = 2 * student(freedom).sf(np.abs(coef / errors))
+    assert [one.p_value for one in found.intervals] == pytest.approx(p_values[:-1].tolist(), rel=1e-5)
+    assert model.inference(X, y, kind="split", random_state=6).intervals != found.intervals
+
+
+def test_halves_have_equal_shares_of_classes_and_events_and_whole_groups():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((90, 5))
+    rare = np.where(np.arange(90) < 4, "ill", "well")
+    model = ht.SparseLogisticRegression(n_nonzero_coefs=1, alpha=0.1).fit(X, rare)
+    for seed in range(5):  # a fit to a half without one of the classes would be an error
+        assert len(model.inference(X, rare, kind="split", random_state=seed).intervals) == 1
+    times = np.column_stack([rng.exponential(size=90), np.arange(90) < 6])
+    survival = ht.SparseCoxRegression(n_nonzero_coefs=1).fit(X, times, strata=np.arange(90) % 2)
+    again = survival.inference(X, times, strata=np.arange(90) % 2, kind="split", random_state=0)
+    assert len(again.intervals) == 1
+    groups = np.repeat(np.arange(9), 10)
+    y = X[:, 0] + np.repeat(rng.standard_normal(9), 10)
+    of_groups = ht.SparseLinearRegression(n_nonzero_coefs=1).fit(X, y)
+    found = of_groups.inference(X, y, kind="split", robust=True, groups=groups)
+    assert (found.n_chosen, found.n_estimated) == (40, 50)
+
+
+def test_every_model_has_intervals_or_says_why_not(case):
+    X, y = case.data()
+    model = case.make().fit(X, y)
+    kink = case.name.startswith("quantile") and model.get_params().get("smoothing") is None
+    if kink or case.name.startswith("linear_svc"):
+        with pytest.raises(CapabilityError, match="kink" if kink else "no likelihood"):
+            model.inference(X, y)
+        return
+    found = model.inference(X, y)
+    assert {one.index for one in found.intervals} == set(
+        np.flatnonzero(model._certified()[0].reshape(-1, X.shape[1]).any(axis=0))
+    )
+    for one in found.intervals:
+        assert one.lower < one.coefficient < one.upper
+    assert str(model.inference()) == str(found)
+
+
+def test_several_outputs_have_intervals_each():
+    X, y = regression()
+    outputs = np.column_stack([y, -2 * y + np.random.default_rng(4).standard_normal(80)])
+    found = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, outputs).inference()
+    alone = [ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, outputs[:, c]).inference() for c in range(2)]
+    for place, one in enumerate(found.intervals):
+        same = alone[place % 2].intervals[place // 2]
+        assert (one.lower, one.upper) == pytest.approx((same.lower, same.upper), rel=1e-6)
+    assert {one.output for one in found.intervals} == {"output 0", "output 1"}
+
+
+def test_check_20_the_words_belong_to_intervals_of_a_refit():
+    X, y = regression()
+    model = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, y)
+    refit, split = model.inference(), model.inference(X, y, kind="split")
+    assert CAUTION == "after selection: not valid as intervals"
+    for shown in (str(refit), refit._repr_html_(), json.dumps(refit.to_dict())):
+        assert CAUTION in shown
+    assert "p_value" not in json.dumps(refit.to_dict())
+    for shown in (str(split), split._repr_html_(), json.dumps(split.to_dict())):
+        assert CAUTION not in shown
+    pandas = pytest.importorskip("pandas")
+    assert isinstance(refit.to_frame(), pandas.DataFrame)
+    assert (CAUTION, "lower") in refit.to_frame().columns
+    assert ("95 % interval", "lower") in split.to_frame().columns
+    assert ("test", "p-value") in split.to_frame().columns
+
+
+def test_separated_classes_have_the_ridge_of_the_model_or_none():
+    X = np.linspace(-1, 1, 40)[:, None]
+    y = (X[:, 0] > 0).astype(int)
+    found = ht.SparseLogisticRegression(n_nonzero_coefs=1, alpha=0.1).fit(X, y).inference()
+    assert found.shrunk
+    assert "leave their bias out" in str(found)
+    with pytest.warns(UserWarning, match="Growing without bound"):
+        endless = ht.SparseLogisticRegression(n_nonzero_coefs=1, alpha=0.0).fit(X, y)
+    with pytest.raises(HardThreshError, match="no finite estimates on these rows"):
+        endless.inference()
+
+
+def test_features_that_the_half_left_out_are_named():
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((60, 30))
+    y = rng.standard_normal(60)
+    model = ht.SparseLinearRegression(n_nonzero_coefs=4).fit(X, y)
+    found = model.inference(X, y, kind="split", random_state=0)
+    chosen = {one.feature for one in found.intervals}
+    assert set(found.left_out) == {f"feature {j}" for j in model.support_} - chosen
+    assert found.left_out
+    assert found.left_out[0] in str(found)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"kind": "naive"}, InvalidInputError, 'kind must be "refit" or "split"'),
+        ({"level": 1.0}, InvalidInputError, "level must be"),
+        ({"kind": "split"}, InvalidInputError, "fits again, on half of the rows; give X and y"),
+        ({"groups": np.arange(80)}, InvalidInputError, "groups need robust=True"),
+        ({"groups": np.arange(80), "robust": True}, InvalidInputError, "groups belong to data"),
+    ],
+)
+def test_bad_settings_are_refused(settings, error, message):
+    model = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(*regression())
+    with pytest.raises(error, match=message):
+        model.inference(**settings)
+
+
+def test_what_has_no_intervals_is_refused():
+    X, y = regression()
+    bounded = ht.SparseLinearRegression(n_nonzero_coefs=2, positive=True).fit(X, y)
+    with pytest.raises(CapabilityError, match="may meet a bound"):
+        bounded.inference()
+    ordered = ht.SparseOrdinalRegression(n_nonzero_coefs=1).fit(X, np.digitize(y, [-1, 1]))
+    with pytest.raises(CapabilityError, match="one prediction for each row"):
+        ordered.inference(robust=True)
+    with pytest.raises(InvalidInputError, match="a label for each row"):
+        bounded.inference(X, y, robust=True, groups=np.arange(3))
+
+
+def coverage_of_noise(runs):
+    """The shares of intervals of 95 % that cover 0, for three columns chosen of 200 that are noise (n = 200)."""
+    covered = {"refit": 0, "split": 0}
+    for run in range(runs):
+        rng = np.random.default_rng((20, run))
+        X = rng.standard_normal((200, 200))
+        y = rng.standard_normal(200)
+        model = ht.SparseLinearRegression(n_nonzero_coefs=3, random_state=run).fit(X, y)
+        for kind in covered:
+            intervals = model.inference(X, y, kind=kind).intervals
+            covered[kind] += sum(one.lower <= 0 <= one.upper for one in intervals)
+    return {kind: count / (3 * runs) for kind, count in covered.items()}
+
+
+@only_at("all")
+def test_check_20_a_split_covers_and_a_refit_does_not():
+    coverage = coverage_of_noise(200)
+    assert 0.92 <= coverage["split"] <= 0.98
+    assert coverage["refit"] < 0.05
