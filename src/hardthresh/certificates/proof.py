@@ -151,7 +151,7 @@ class Proof:
     def _of_search(self) -> list[str]:
         if self.state is None:
             return [] if self.proved else [f"{self.reason}."]
-        more = "" if self.proved else " To go on: model.prove(resume=proof)."
+        more = "" if self.proved else " This proof can be resumed."
         return [f"{plural(self.n_nodes, 'node')} in {format_duration(self.seconds)}; {self.reason}.{more}"]
 
 

@@ -22,6 +22,7 @@ from .demo import demo
 from .fit import fit
 from .listing import list_registered
 from .predict import predict
+from .prove import prove
 from .reproduce import reproduce
 from .settings import FitCommand
 from .show import show
@@ -106,6 +107,7 @@ def hardthresh(version: Annotated[bool, VERSION] = False) -> None:
 
 app.command(cls=FitCommand)(fit)
 app.command()(predict)
+app.command()(prove)
 app.command()(show)
 app.command()(demo)
 app.command()(reproduce)

@@ -124,35 +124,12 @@ def fit(
         positive_class=positive_class,
     )
 
-    from .data import Request
-    from .imputing import imputed
     from .learning import check_scoring, finish, folds_of, learn
-    from .reading import read
     from .settings import settings_of
-    from .task import check_offset, ordered, task_of
+    from .training import read_training
 
-    request = Request(
-        target=target[0] if target else None,
-        outputs=target[1:] if target else (),
-        weight=weight,
-        offset=offset,
-        exposure=exposure,
-        time=time,
-        event=event,
-        strata=strata,
-        id=row_id,
-        drop=names_of(drop),
-        categorical=names_of(categorical),
-        may_be_missing=impute,
-        x_key=x_key,
-    )
-    loss = "cox" if loss == "auto" and time is not None else "ordinal" if loss == "auto" and order is not None else loss
-    table = ordered(read(data, request, file_format), names_of(order))
-    task = task_of(table, loss, positive_class, classes=classes)
-    check_offset(table, task)
-    for remark in () if quiet else (*table.remarks, *task.remarks):
-        write_stderr(f"note: {remark}")
-    table, imputer = imputed(table) if impute else (table, None)
+    training = read_training(data, ctx.params, quiet=quiet)
+    table, task, imputer = training.table, training.task, training.imputer
     always = [table.position(name) for name in names_of(always_include)]
     chosen = k_of(k, table.X.shape[1] - len(always))
     ridge = alpha_of(alpha)

@@ -1,0 +1,54 @@
+"""``hardthresh prove``: try to prove that no other set of features is better."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hardthresh.core.errors import InvalidInputError
+
+from .options import check_output
+
+NOT_PROVED = 1
+"""The exit code where something is left to prove."""
+
+
+def prove(
+    ctx: typer.Context,
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The file that fit wrote.")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="The rows that the model was fitted to.")],
+    time_limit: Annotated[float, typer.Option(help="Seconds that the search may take.")] = 60.0,
+    resume: Annotated[Path | None, typer.Option(help="A proof that --out saved, to go on with.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Save the proof in this .json file, to go on with later.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+) -> None:
+    """Try to prove that no other set of as many features has a lower objective.
+
+    The search is by branch and bound for least squares; of other losses a lower bound of all sets is computed. Ctrl-C
+    ends it: what was proved until then is printed, and saved. The exit code is 0 if the best set is proved, and 1 if
+    not.
+    """
+    check_output(out, "--out", ".json", {"the file of data": data, "the model": model})
+
+    from hardthresh.certificates import Proof
+    from hardthresh.storage import load, save
+
+    from .terminal import Terminal
+    from .training import training_of
+
+    before = None if resume is None else load(resume)
+    if before is not None and not isinstance(before, Proof):
+        raise InvalidInputError(f"--resume {resume} does not hold a proof, but {before!r}")
+    training = training_of(ctx, model, data)
+    progress = sys.stderr.isatty() and not quiet
+    proof = training.ask("prove", time_limit=time_limit, resume=before, progress=progress)
+    console = Terminal()
+    console.print(str(proof), markup=False)
+    if out is not None:
+        save(proof, out)
+        console.print(f"Proof: {out}", markup=False)
+    if not proof.proved:
+        raise typer.Exit(NOT_PROVED)

@@ -1,0 +1,175 @@
+"""The rows that a model is fitted to, as the options of `fit` say; and later again, for a saved model."""
+
+from __future__ import annotations
+
+import shlex
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+
+from hardthresh.core.errors import InvalidInputError, plural
+
+from .data import Data, Request
+from .imputing import imputed
+from .options import names_of
+from .reading import read
+from .task import Task, check_offset, ordered, task_of
+from .terminal import write_stderr
+
+# the base class of all errors of the command-line parser: BadParameter, UsageError, then this one
+PARSER_ERROR: Any = typer.BadParameter.__mro__[2]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Training:
+    """The rows that a model is fitted to.
+
+    Attributes
+    ----------
+    table : Data
+        The table.
+    task : Task
+        Its target.
+    imputer : object
+        What filled in missing values of the table; None without.
+    """
+
+    table: Data
+    task: Task
+    imputer: Any = None
+
+
+def read_training(data: Path, options: Mapping[str, Any], *, quiet: bool, impute: bool = True) -> Training:
+    """Read the rows that a model is to be fitted to.
+
+    Parameters
+    ----------
+    data : Path
+        The file.
+    options : mapping
+        The options of ``hardthresh fit``, by the names of its parameters.
+    quiet : bool
+        Whether to leave out the notes about the table and the target.
+    impute : bool
+        Whether to fill in missing values, where the options ask for it; else they stay missing.
+
+    Raises
+    ------
+    InvalidInputError
+        For rows that do not go with the options.
+    """
+    target, order, loss = options["target"], options["order"], options["loss"]
+    request = Request(
+        target=target[0] if target else None,
+        outputs=target[1:] if target else (),
+        **{role: options[role] for role in ("weight", "offset", "exposure", "time", "event", "strata", "x_key")},
+        id=options["row_id"],
+        drop=names_of(options["drop"]),
+        categorical=names_of(options["categorical"]),
+        may_be_missing=options["impute"],
+    )
+    if loss == "auto" and (options["time"] is not None or order is not None):
+        loss = "cox" if options["time"] is not None else "ordinal"
+    table = ordered(read(data, request, options["file_format"]), names_of(order))
+    task = task_of(table, loss, options["positive_class"], classes=options["classes"])
+    check_offset(table, task)
+    for remark in () if quiet else (*table.remarks, *task.remarks):
+        write_stderr(f"note: {remark}")
+    if impute and options["impute"]:
+        table, imputer = imputed(table)
+        return Training(table, task, imputer)
+    return Training(table, task)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Refitted:
+    """A saved model with rows such as it was fitted to, for what it says about them.
+
+    Attributes
+    ----------
+    model : fitted estimator
+        The model, without the step that fills in missing values.
+    X, y : array
+        The rows as the model takes them.
+    more : dict from str to array
+        Their weights, offset and strata.
+    """
+
+    model: Any
+    X: Any
+    y: np.ndarray
+    more: dict[str, np.ndarray]
+
+    def ask(self, method: str, **settings: Any) -> Any:
+        """Return what a method of the model says about the rows."""
+        with _matched_by_position():
+            return getattr(self.model, method)(self.X, self.y, **self.more, **settings)
+
+
+@contextmanager
+def _matched_by_position() -> Iterator[None]:
+    """Leave out scikit-learn's warning that a table has no names: its columns were put in the order of the model's."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        yield
+
+
+def training_of(ctx: typer.Context, model: Path, data: Path) -> Refitted:
+    """Return a model that `fit` saved, with the rows of a file that are read as `fit` read those of the model.
+
+    Parameters
+    ----------
+    ctx : typer.Context
+        The context of the command, which knows the command `fit`.
+    model, data : Path
+        The files.
+
+    Raises
+    ------
+    InvalidInputError
+        If `fit` did not write the model, or the rows do not go with it.
+    """
+    from hardthresh.storage import load, load_notes
+
+    fitted, notes = load(model), load_notes(model)
+    imputer, last = (fitted[0], fitted[-1]) if hasattr(fitted, "steps") else (None, fitted)
+    if not hasattr(last, "support_"):
+        raise InvalidInputError(f"{model} does not hold a fitted model, but {fitted!r}")
+    found = read_training(data, _options_of_fit(ctx, model, notes.get("command", "")), quiet=True, impute=False)
+    table, task = found.table, found.task
+    n = notes.get("data", {}).get("n", table.X.shape[0])
+    if n != table.X.shape[0]:
+        write_stderr(
+            f"warning: the model was fitted to {plural(n, 'row')}, and {data} has {table.X.shape[0]:,}; this is about "
+            "the latter"
+        )
+    names = getattr(fitted if imputer is None else imputer, "feature_names_in_", None)
+    if names is not None and table.names is not None:
+        table = table.chosen([table.position(str(name)) for name in names])
+    y = np.asarray(task.order)[task.y] if task.order else task.y
+    more = {"sample_weight": table.weight, "offset": table.offset, "strata": table.strata}
+    with _matched_by_position():
+        X = table.X if imputer is None else imputer.transform(table.X)
+    return Refitted(last, X, y, {name: values for name, values in more.items() if values is not None})
+
+
+def _options_of_fit(ctx: typer.Context, model: Path, command: str) -> dict[str, Any]:
+    """Return the options with which `fit` made a model, from the command line that was saved with it."""
+    words = shlex.split(command)
+    if words[1:2] != ["fit"] or ctx.parent is None:
+        raise InvalidInputError(
+            f"{model} was not written by hardthresh fit --out, so its target is not known; ask the model in Python, "
+            "with its rows"
+        )
+    group: Any = ctx.parent.command
+    try:
+        options: dict[str, Any] = group.get_command(ctx.parent, "fit").make_context("fit", words[2:]).params
+    except PARSER_ERROR as error:
+        raise InvalidInputError(f"{model} was written by another version of fit: {error.format_message()}") from error
+    return options
