@@ -77,6 +77,7 @@ HELPERS = {
     "solvers/quasi_newton.py": "minimising on a support by gradients alone",
     "solvers/unit_model.py": "the quadratic model of a few units, by differences of gradients",
     "solvers/units.py": "what a sparse set chooses: coordinates, groups or rows",
+    "solvers/branch_and_bound/diagonal.py": "the diagonal of the lower bound, moved to where it is higher",
     "solvers/branch_and_bound/node.py": "a node of the search tree",
     "solvers/branch_and_bound/quadratic.py": "the problem of branch and bound, and what is left of it at a node",
     "solvers/branch_and_bound/relaxation.py": "the lower bound of a node",

@@ -24,10 +24,9 @@ class Node:
         The columns of the problem that every support has.
     undecided : array of uint8
         The columns that a support may have besides, one bit for each column of the problem.
-    curvature : float
-        The smallest eigenvalue, in units of the diagonal, that the node has from the last node where it was computed.
-    counted : int
-        The number of undecided columns there.
+    shape : array
+        The shape of the diagonal where those of the children start, in units of the diagonal of their Hessians: one
+        number for each undecided column, or none at all if it is equal for all.
     branch : int
         The column to decide next.
     active, start : array of int and of float32
@@ -38,11 +37,10 @@ class Node:
     lower: float
     chosen: np.ndarray
     undecided: np.ndarray
-    curvature: float = 0.0
-    counted: int = 0
     branch: int = -1
     active: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
     start: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.float32))
+    shape: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     def __lt__(self, other: Node) -> bool:
         """Return whether the node is explored before another one."""

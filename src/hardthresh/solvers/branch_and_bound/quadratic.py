@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import eigvalsh
@@ -43,6 +43,8 @@ class Quadratic:
         :math:`q_0`, the value of the null model.
     ridge : array, shape (m,)
         The part of the diagonal of Q that is known to be a ridge: Q without it is positive semidefinite.
+    diagonal : array, shape (m,)
+        A diagonal that leaves Q positive semidefinite when it is subtracted.
     columns : array of int, shape (m,)
         The coordinate of w for each column, increasing.
     n_rows : int
@@ -57,6 +59,7 @@ class Quadratic:
     slope: np.ndarray
     constant: float
     ridge: np.ndarray
+    diagonal: np.ndarray
     columns: np.ndarray
     n_rows: int
     resolution: float
@@ -90,6 +93,7 @@ class Quadratic:
             slope=slope[useful] * scale,
             constant=float(null.value),
             ridge=ridge[counted] * scale**2,
+            diagonal=ridge[counted] * scale**2,
             columns=counted,
             n_rows=int(objective.traits.n_rows),
             resolution=value_rounding(exact, null),
@@ -110,10 +114,14 @@ class Quadratic:
         kept = np.flatnonzero(~alike.any(axis=1))
         if kept.size == self.size:
             return self
-        return Quadratic(
-            np.ascontiguousarray(self.hessian[np.ix_(kept, kept)]), self.slope[kept], self.constant,
-            self.ridge[kept], self.columns[kept], self.n_rows, self.resolution, self.rounding,
-        )  # fmt: skip
+        return replace(
+            self,
+            hessian=np.ascontiguousarray(self.hessian[np.ix_(kept, kept)]),
+            slope=self.slope[kept],
+            ridge=self.ridge[kept],
+            diagonal=self.diagonal[kept],
+            columns=self.columns[kept],
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,19 +175,19 @@ class Reduced:
             rows -= self.half[:, places].T @ self.half
         return rows
 
-    def smallest_eigenvalue(self) -> float:
-        """Return a lower bound of the smallest eigenvalue of M without the ridge, in units of its own diagonal.
-
-        Cost: :math:`O(m^3)`.
-        """
-        bare = self.diagonal - self.problem.ridge[self.columns]
-        if self.columns.size > self.problem.n_rows - self.half.shape[0] or not (bare > DEPENDENT * self.diagonal).all():
-            return 0.0
-        scale = 1.0 / np.sqrt(bare)
+    def scaled(self, shape: np.ndarray) -> np.ndarray:
+        r"""Return :math:`\Sigma^{-1/2} M \Sigma^{-1/2}` for a diagonal :math:`\Sigma > 0`."""
+        scale = 1.0 / np.sqrt(shape)
         matrix = self.rows(np.arange(self.columns.size))
-        np.fill_diagonal(matrix, bare)
         matrix *= scale[:, None]
         matrix *= scale
-        lowest = float(eigvalsh(matrix, subset_by_index=(0, 0), overwrite_a=True, check_finite=False)[0])
-        rounding = 4.0 * self.columns.size * self.problem.rounding * float(np.max(scale, initial=1.0)) ** 2
+        return matrix
+
+    def curvature(self, matrix: np.ndarray, shape: np.ndarray) -> float:
+        r"""Return a number :math:`\mu \ge 0` for which :math:`M - \mu \Sigma` is positive semidefinite.
+
+        It is the smallest eigenvalue of the scaled matrix less its rounding. Cost: :math:`O(m^3)`.
+        """
+        lowest = float(eigvalsh(matrix, subset_by_index=(0, 0), check_finite=False)[0])
+        rounding = 4.0 * shape.size * self.problem.rounding / min(1.0, float(shape.min()))
         return max(0.0, lowest * (1.0 - _SHRUNK) - rounding)

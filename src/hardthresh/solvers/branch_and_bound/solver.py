@@ -97,12 +97,13 @@ class BranchAndBound(Solver):
 
     .. math:: q_I - \tfrac{1}{2} x^\top (M - D) x - \tfrac{1}{2} \max_{|S| \le k - |I|} \sum_{j \in S} v_j^2 / D_j ,
 
-    where :math:`q_I` is the minimum on I alone. Here D is the ridge plus the smallest eigenvalue of the rest, in units
-    of its own diagonal, and x nearly maximises the bound: it solves the perspective relaxation.
+    where :math:`q_I` is the minimum on I alone. Here x solves the perspective relaxation, so that the bound is high.
+    With more columns than examples D is the ridge. Else it is the largest multiple of a diagonal :math:`\Sigma` that
+    leaves M positive semidefinite, and steps along the gradient of the bound move :math:`\Sigma`.
 
     1. Find a support by `WorkingSet` with the effort "thorough".
-    2. Take the node with the lowest bound, and decide the column that its relaxation chooses most nearly by half: one
-       child has it, the other does not.
+    2. Take the node with the lowest bound, and decide the column with the largest entry in its relaxation: one child
+       has it, the other does not.
     3. Bound each child. A column is out for good if its entry into the k columns of largest :math:`v_j^2 / 2D_j` would
        lift the bound above the best value, and in for good if its exit would. A child with one column left to choose,
        or no choice, is solved.
@@ -134,7 +135,7 @@ class BranchAndBound(Solver):
 
     Cost: the data passes of the local search and that of the Hessian, all in the first iteration; memory for two d by d
     matrices, and a few hundred bytes for each node of the frontier. A node costs some products with the columns that
-    are not zero in its relaxation, and up to 400 undecided columns also :math:`O(|F|^3)` for the eigenvalue.
+    are not zero in its relaxation, and up to 400 undecided columns also :math:`O(|F|^3)` for D.
 
     References
     ----------
@@ -215,7 +216,7 @@ class BranchAndBound(Solver):
         )  # fmt: skip
         search.improve(np.flatnonzero(np.isin(problem.columns, to_numpy(state.support.indices))))
         search.begin()
-        return search, replace(state, problem=problem, upper=inf)
+        return search, replace(state, upper=inf)
 
     def _moved(
         self, objective: LinearObjective, constraint: Constraint, state: BranchAndBoundState, search: Search
@@ -232,6 +233,7 @@ class BranchAndBound(Solver):
             iteration=state.iteration + 1,
             step=0.0 if at is state.at else 1.0,
             settled=_PROVED.format(tol=self.tol, n_nodes=search.n_nodes) if proved else "",
+            problem=search.problem,
             upper=search.upper,
             lower_bound=search.lower,
             n_nodes=search.n_nodes,
