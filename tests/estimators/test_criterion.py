@@ -2,7 +2,7 @@
 
 import json
 import warnings
-from math import comb, log
+from math import comb, floor, log
 
 import numpy as np
 import pytest
@@ -256,6 +256,15 @@ def test_check_17_the_search_finds_the_minimum_of_the_whole_path():
         assert_array_equal(search.candidates_, np.unique(search.candidates_))
         assert search.coefs_path_.shape == (search.candidates_.size, 150)
         assert np.count_nonzero(search.coefs_path_[np.searchsorted(search.candidates_, size)]) == size
+
+
+def test_a_search_stays_where_a_criterion_compares_more_than_noise():
+    """With half as many columns as rows the criterion has a second valley, far below the first."""
+    drawn = make_sparse_regression(100, 2000, 3, snr=4.0, seed=0)
+    model = ht.SparseLinearRegression(n_nonzero_coefs="search", max_nonzero_coefs=90).fit(drawn.X, drawn.y)
+    assert model.candidates_[-1] == floor(100 / (log(2000) * log(log(100)))) == 8
+    with pytest.warns(SearchRangeWarning, match="of the largest number of features compared, 2"):
+        ht.SparseLinearRegression(n_nonzero_coefs="search", max_nonzero_coefs=2).fit(drawn.X, drawn.y)
 
 
 @pytest.mark.parametrize("cls", [ht.SparseLinearRegressionCV, ht.SparseLogisticRegressionCV, ht.SparseCoxRegressionCV])

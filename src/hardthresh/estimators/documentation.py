@@ -46,10 +46,10 @@ _SHARED = {
         How many features there were before they were screened by means of the target, which the extended BIC and the
         GIC account for; not fewer than there are. Where groups are chosen, the number of groups for the extended BIC.
     max_nonzero_coefs : int, optional
-        With "search", the largest number to try, K, of features or of groups. Default that of "auto" with an
-        information criterion, with cross-validation 120. Golden-section search (`selection.golden_section`) finds the
-        best number of a curve with one valley in at most 2.5 log2 K + 5 fits; it pays for K of 100 or more, because a
-        path shares its work.""",
+        With "search", the largest number to try, K, of features or of groups. Default, and limit, with an information
+        criterion: n / (log n_features log log n), beyond which it ranks noise; default with cross-validation: 120.
+        Golden-section search (`selection.golden_section`) finds the best number of a curve with one valley in at most
+        2.5 log2 K + 5 fits; it pays for K of 100 or more, because a path shares its work.""",
     "cv_parameters": """
     n_nonzero_coefs : "auto", "search", iterable of int, or int
         The numbers of features to compare; a single number K means 0 .. K. "auto" compares 0 .. 10, 12, 14, 17, 20, 25

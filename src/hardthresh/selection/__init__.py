@@ -7,6 +7,7 @@ from hardthresh.solvers.working_set.generalized_folds import generalized_fold_pa
 from .averaging import exponential_weights, stacking_weights
 from .criteria import aic, bic, ebic, gic
 from .effective_size import degrees_of_freedom
+from .fits import Path
 from .knockoffs import KnockoffPlan, knockoff_e_values, knockoff_threshold, select_by_e_values
 from .null_test import null_p_value
 from .path import path
@@ -17,6 +18,7 @@ __all__ = [
     "FoldPath",
     "KnockoffPlan",
     "LowProbabilityBound",
+    "Path",
     "aic",
     "bic",
     "complementary_pairs",

@@ -242,12 +242,12 @@ def _before_screening(original: int | None, left: int) -> int:
 
 def _log_choices(result: Result, original: int | None = None) -> float:
     """Return the logarithm of the number of choices of as many candidates as were chosen."""
-    left, k = _choice(result)
+    left, k = choice(result)
     d = _before_screening(original, left)
     return lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1)
 
 
-def _choice(result: Result) -> tuple[int, int]:
+def choice(result: Result) -> tuple[int, int]:
     """Return the numbers of candidates, coordinates or groups, and of those chosen."""
     constraint = _constraint(result)
     structure = constraint.structure(tuple(result.w.shape))

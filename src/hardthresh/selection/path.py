@@ -74,6 +74,10 @@ def path(
     default effort "fast" f is about 2 % above the lowest known value on average (see the guide to speed), and fifty
     budgets take a fifth to a third of the time that they take with "balanced".
 
+    See Also
+    --------
+    Path : What it yields as a sequence, with criteria and a table.
+
     Examples
     --------
     >>> import numpy as np

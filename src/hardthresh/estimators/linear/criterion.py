@@ -216,9 +216,10 @@ def path_of(problem: Problem, fit_path: FitPath, criterion: Criterion, sizes: np
 def searched_path(problem: Problem, fit_path: FitPath, criterion: Criterion, largest: int | None) -> CriterionPath:
     """Return the criterion of 0 and of the numbers up to a largest one that a golden-section search tries.
 
-    If no largest number is given, it is the bound of `criterion_path`.
+    The search ends at the bound of `criterion_path` at the latest: beyond it criteria have a second valley, of noise.
     """
-    most = _largest(problem) if largest is None else largest
+    bound = _largest(problem)
+    most = bound if largest is None else min(bound, largest)
     if most < 1:
         return criterion_path(problem, fit_path, criterion)
     parts = [_compared(problem, fit_path, criterion, [0])]
@@ -228,7 +229,7 @@ def searched_path(problem: Problem, fit_path: FitPath, criterion: Criterion, lar
         return list(parts[-1].values)
 
     golden_section(values, most)
-    return replace(reduce(CriterionPath.joined, parts), given=largest is not None)
+    return replace(reduce(CriterionPath.joined, parts), given=most < bound)
 
 
 def _compared(problem: Problem, fit_path: FitPath, criterion: Criterion, sizes: Sequence[int]) -> CriterionPath:

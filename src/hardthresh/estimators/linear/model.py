@@ -189,8 +189,7 @@ class SparseLinearModel(ColumnSelector, ModelWithInference):
             return path_of(problem, fit_path, criterion, sizes)
         if not is_searched(getattr(self, self._k_name)):
             return criterion_path(problem, fit_path, criterion)
-        largest = None if self.max_nonzero_coefs is None else min(self.max_nonzero_coefs, self._choices()[0])
-        return searched_path(problem, fit_path, criterion, largest)
+        return searched_path(problem, fit_path, criterion, self.max_nonzero_coefs)
 
     def _choices_of_parts(self, parts: Sequence[np.ndarray]) -> list[np.ndarray] | None:
         """Return which columns of X a fit to each of some parts of the rows would choose, if one search finds them all.
