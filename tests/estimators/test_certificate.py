@@ -43,7 +43,7 @@ def test_computed_certificates_are_saved_and_copied(case, way, tmp_path):
     X, y = case.data()
     model = case.make().fit(X, y)
     without = WAYS[way](model, tmp_path)
-    with pytest.raises(HardThreshError, match=r"call certificate\(X, y\) with them, or call"):
+    with pytest.raises(HardThreshError, match=r"give them again, as in certificate\(X, y\)"):
         without.certificate()
     certificate = model.certificate()
     assert WAYS[way](model, tmp_path).certificate() == certificate
@@ -113,15 +113,24 @@ def test_giving_data_changes_nothing(case):
     assert model.certificate() is before
 
 
-def test_the_data_are_let_go_when_they_are_no_longer_needed(case):
+def test_the_questions_can_be_asked_in_any_order(case):
+    X, y = case.data()
+    first, last = case.make().fit(X, y), case.make().fit(X, y)
+    before = first.alternatives()
+    assert_agree(first.certificate(), last.certificate())
+    assert last.summary().to_dict() == first.summary().to_dict()
+    assert last.alternatives() == before
+
+
+def test_the_data_are_let_go_with_the_model(case):
     X, y = case.data()
     model = case.make().fit(X, y)
     data = weakref.ref(X)
-    model.certificate()
-    model.summary()
-    del X
+    other = copy.deepcopy(model)
+    del X, model
     gc.collect()
     assert data() is None
+    assert other.predict(case.data()[0]).shape == y.shape
 
 
 def test_data_that_were_changed_in_place_are_noticed(case):

@@ -66,17 +66,16 @@ class AssessedModel(ChoosingModel):
 
         Notes
         -----
-        Cost: about k + 25 data passes. The training data are kept in memory until the certificate and the summary have
-        both been asked for. For the squared loss without `positive` or `bounds` the statement about exchanges is a
-        proof; otherwise the exchanges are ranked by a quadratic model and the most promising are refitted. With
-        `groups` it costs the Hessian of each group besides.
+        Cost: about k + 25 data passes. A fitted model keeps its training data in memory, so that these questions can be
+        asked in any order; files, copies and pickles of it do not have them. For the squared loss without `positive` or
+        `bounds` the statement about exchanges is a proof; otherwise the exchanges are ranked by a quadratic model and
+        the most promising are refitted. With `groups` it costs the Hessian of each group besides.
         """
         if self._is_about(X, y, sample_weight, offset):
             return self._certify(*self._problem_of(X, y, sample_weight, offset))
         if self._certificate is None:
             problem, result = self._untouched_training()
             self._certificate = self._certify(problem, result.w, result.support, result.state.trace)
-            self._let_go()
         return self._certificate
 
     def summary(self, X: Any = None, y: Any = None, sample_weight: Any = None, offset: Any = None) -> Summary:
@@ -116,7 +115,6 @@ class AssessedModel(ChoosingModel):
         if self._summary is None:
             problem, result = self._untouched_training()
             self._summary = self._summarize(problem, result.w)
-            self._let_go()
         return self._summary
 
     @without_overflow_warnings
@@ -158,8 +156,7 @@ class AssessedModel(ChoosingModel):
         Notes
         -----
         Cost: one data pass for each set from which the search goes on, and for other than squared losses one for each
-        of its features; see `hardthresh.certificates.alternative_supports`. The training data are kept in memory only
-        until the certificate and the summary have both been asked for.
+        of its features; see `hardthresh.certificates.alternative_supports`.
 
         The dispersion of negative binomial counts, the smoothing of the pinball loss and the scale of Huber's loss are
         those of the model.
@@ -211,8 +208,7 @@ class AssessedModel(ChoosingModel):
         -----
         The time may grow exponentially with k. Proofs are quick where there are more rows than columns, or with a
         substantial ridge, and often out of reach with fewer rows than columns and a small ridge: then the gap is large,
-        which says nothing against the model. See `hardthresh.solvers.BranchAndBound` for memory and cost. The training
-        data are kept in memory only until the certificate and the summary have both been asked for.
+        which says nothing against the model. See `hardthresh.solvers.BranchAndBound` for memory and cost.
         """
         return prove_problem(
             *self._asked(X, y, sample_weight, offset),
@@ -232,11 +228,6 @@ class AssessedModel(ChoosingModel):
             problem, result = self._untouched_training()
             w, support = result.w, result.support
         return problem, w, support, problem.group_name if problem.grouped else read(self).names.__getitem__
-
-    def _let_go(self) -> None:
-        """Let go of the training data, which may be large, when nothing needs them any more."""
-        if self._certificate is not None and self._summary is not None:
-            self._training = None
 
     def _is_about(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> bool:
         """Return whether something is asked about given data, not about those of the fit."""
@@ -329,8 +320,8 @@ class AssessedModel(ChoosingModel):
         """Return the problem that was fitted and its result; raise an error if the data are gone or changed."""
         if self._training is None:
             raise HardThreshError(
-                "this model does not carry its training data; call certificate(X, y) with them, or call certificate() "
-                "before you save or copy a model; the same holds for summary and alternatives"
+                "this model does not carry its training data, because it was loaded or copied; give them again, as in "
+                "certificate(X, y), summary(X, y) or alternatives(X, y), or ask the model that was fitted"
             )
         problem, result, before = self._training
         if not before.agrees(problem.fingerprint()):
