@@ -247,6 +247,9 @@ def test_certificates_agree_with_brute_force(kind, loss, dtype):
         budget = case.settings.get("n_nonzero_groups", case.settings.get("n_nonzero_coefs"))
         sets = combinations(sorted(chosen | others), min(budget, len(chosen | others)))
         best = min((case.minimum(set(some)) for some in sets), default=null)
+        if certificate.lower_bound is not None:
+            said["bounded"] += 1
+            assert certificate.lower_bound <= best + 1e-9 * best + 1e-14 * null + rounding, (seed, str(certificate))
         if loss == "squared" and model.converged_ and here <= best + 1e-9 * best + 1e-13 * null + rounding:
             said["best"] += 1
             rounded = (
@@ -254,3 +257,4 @@ def test_certificates_agree_with_brute_force(kind, loss, dtype):
             )  # a Gram matrix of single precision
             assert not certificate.fitted or rounded or certificate.is_stationary(), (seed, str(certificate))
     assert loss == "logistic" or min(said["fitted"], said["best"], said["proved"]) >= 6 // share - 1
+    assert said["bounded"] > 0

@@ -150,11 +150,11 @@ def test_of_other_problems_the_root_is_bounded_and_it_says_so(case, why):
 
 
 def test_where_there_is_no_bound_it_says_what_it_would_take():
-    f, constraint = problem(alpha=0.0)
+    f, constraint = problem(n=20, alpha=0.0)
     f = LinearModel(f.design, (f.y > 0).astype(float), loss="logistic")
     proof = prove(f, constraint, f.zeros())
     assert (proof.lower_bound, proof.gap, proof.status, proof.n_nodes) == (None, None, "no bound", 0)
-    assert "bounds need a ridge (alpha > 0)" in str(proof)
+    assert "a bound needs a convex loss without a kink, and a ridge (alpha > 0)" in str(proof)
     assert all(column.size == 0 for column in proof.history.values())
     assert plot_gap(proof).texts[0].get_text() == "there is no lower bound to be drawn"
 

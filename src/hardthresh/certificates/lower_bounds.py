@@ -24,6 +24,9 @@ WIDEST = 512
 """The most coordinates of which a Hessian is computed: it takes 2 MB, and a search on it about a second."""
 _PRODUCTS = 1 << 33
 """The most products in the Gram matrix of all columns: half a second."""
+_BALANCED = 1e-9
+"""The share of f up to which free coordinates may be off their best values, by Newton's decrement, which is taken off
+the bound."""
 _NEAR = 0.02
 """The share of the gap at which a bound that is below the relaxation is near enough: half a percent of half a gap."""
 
@@ -39,14 +42,17 @@ def lower_bound(objective: Any, constraint: Constraint, at: Evaluation, *, round
               \qquad \text{for all } w \text{ with at most k non-zeros}
 
     because :math:`f_0` is above its tangent at v, and the sum is what k coordinates can lower the tangent and the ridge
-    by. It is best where v minimises :math:`f_0 + \Omega`, with the perspective :math:`\Omega` of the ridge.
+    by. It is best where v minimises :math:`f_0 + \Omega`, with the perspective :math:`\Omega` of the ridge. D is the
+    ridge of f, and for least squares with more rows than columns it is larger, see `convexity`. Without any D the bound
+    is the minimum of all columns.
 
     Parameters
     ----------
     objective : LinearModel or FlatModel
         f, with a convex loss.
     constraint : Constraint
-        The set: coordinates, with or without bounds, or groups of them that do not overlap.
+        The set: coordinates, with or without bounds, or groups of them. Of groups that overlap the bound is the minimum
+        of all columns.
     at : Evaluation
         f at a point of the set, such as the answer: where the search for v begins.
     rounds : int
@@ -55,8 +61,8 @@ def lower_bound(objective: Any, constraint: Constraint, at: Evaluation, *, round
     Returns
     -------
     float or None
-        None where no bound is known: where D is zero for a coordinate that counts, for groups that overlap, and for a
-        loss that is not convex or has a kink.
+        None where no bound is known: without a ridge if there are no more examples than columns, or more than 512
+        columns of another loss than the squared one; and for a loss that is not convex or has a kink.
 
     Notes
     -----
@@ -101,24 +107,30 @@ def lower_bound(objective: Any, constraint: Constraint, at: Evaluation, *, round
 
 
 def perspective(objective: Any, constraint: Constraint, at: Evaluation) -> Perspective | None:
-    """Return the perspective of what an objective leaves convex; None where a unit has nothing, or units overlap."""
-    structure = constraint.structure(tuple(objective.shape))
+    """Return the perspective of what may be taken off an objective that is convex after it; None where nothing is.
+
+    Where nothing may be taken off for some unit, or units overlap, all coordinates count as always allowed: the bound
+    is then the minimum of all columns, which says something if there are more examples than columns.
+    """
+    structure, d = constraint.structure(tuple(objective.shape)), int(objective.shape[0])
+    bounds = None
     if isinstance(structure, CoordinateBudget):
         bounds = structure.bounds
-        owner = np.full(int(objective.shape[0]), -1)
-        counted = np.setdiff1d(np.arange(owner.size), structure.free)
+        owner = np.full(d, -1)
+        counted = np.setdiff1d(np.arange(d), structure.free)
         owner[counted] = np.arange(counted.size)
     elif isinstance(structure, BlockBudget):
-        bounds, numbers = None, to_numpy(structure.numbers)
+        numbers = to_numpy(structure.numbers)
         owner = np.where(numbers == structure.candidates, -1, numbers)
-    else:
-        return None
-    diagonal, counted = convexity(objective, np.flatnonzero(owner < 0), at), np.flatnonzero(owner >= 0)
-    least = np.full(structure.candidates, inf if structure.budget else 1.0)  # of none any will do: they are 0
-    np.minimum.at(least, owner[counted], diagonal[counted])
-    if not (least > 0).all():
-        return None
-    return Perspective(owner, least, min(structure.budget, structure.candidates), bounds)
+        counted = np.flatnonzero(owner >= 0)
+    if isinstance(structure, CoordinateBudget | BlockBudget):
+        diagonal = convexity(objective, np.flatnonzero(owner < 0), at)
+        least = np.full(structure.candidates, inf if structure.budget else 1.0)  # of none any will do: they are 0
+        np.minimum.at(least, owner[counted], diagonal[counted])
+        if (least > 0).all():
+            return Perspective(owner, least, min(structure.budget, structure.candidates), bounds)
+    few = d < objective.traits.n_rows and d <= WIDEST and 8 * objective.traits.n_rows * d * d <= _PRODUCTS
+    return Perspective(np.full(d, -1), np.zeros(0), 0) if few else None  # for about eight Hessians
 
 
 def convexity(objective: Any, free: np.ndarray, at: Evaluation) -> np.ndarray:
@@ -171,7 +183,7 @@ class _Search:
                 best = max(best, at.value - ridge - change - fall - rounding)
             relaxed = min(relaxed, at.value - ridge + self.terms.value(w))
             near = relaxed - best <= max(_NEAR * (answer - relaxed), 1e-9 * abs(answer))
-            if near or done == rounds:
+            if near or done == rounds or not gains.size:
                 break
             units = self._chosen(gains, self.terms.sizes(w) > 0)
             moved = None if units is None else self._moved(at, units, answer - best)
@@ -220,6 +232,8 @@ class _Search:
             else:
                 break
             here = there
+        if left > _BALANCED * abs(here.value):
+            return at, inf
         w[free] = double(here.point)
         point = self._like(w, at.point)
         return self.objective.evaluate(point, here.prediction), max(left, 0.0)

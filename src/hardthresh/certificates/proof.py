@@ -33,7 +33,7 @@ from .lower_bounds import lower_bound
 
 _ROOT_ROUNDS = 50
 """Limit of the data passes of a bound that no search follows."""
-_WITHOUT_BOUND = "bounds need a ridge (alpha > 0), a convex loss without a kink, and groups that do not overlap"
+_WITHOUT_BOUND = "a bound needs a convex loss without a kink, and a ridge (alpha > 0) or far more rows than columns"
 _PROVED = "proved to 1e-9 relative"
 _OF_A_RUN = ("seconds", "n_nodes", "lower_bound", "upper_bound")
 
