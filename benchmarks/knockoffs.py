@@ -29,6 +29,11 @@ from hardthresh.core.errors import NothingFoundWarning
 from hardthresh.estimators.selectors.importances import by_path
 
 FIRST_SEED, LEVEL = 4000, 0.2
+MARGINS = {
+    "lognormal": np.exp,
+    "binary": lambda Z: (Z > 0).astype(float),
+}
+"""What columns are of normal ones with the correlation of the setting; they are then standardised."""
 MODELS = {
     "squared": ht.SparseLinearRegression,
     "logistic": ht.SparseLogisticRegression,
@@ -48,6 +53,7 @@ class Setting:
     k: int = 20
     size: float = 0.35
     rho: float = 0.3
+    margin: str = "normal"
     covariance: np.ndarray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -58,6 +64,9 @@ class Setting:
         """Return the columns, the target, and which columns are planted."""
         rng = np.random.default_rng((seed, list(FAMILIES).index(self.loss)))
         X = rng.standard_normal((self.n, self.d)) @ np.linalg.cholesky(self.covariance).T
+        if self.margin != "normal":
+            X = MARGINS[self.margin](X)
+            X = (X - X.mean(axis=0)) / X.std(axis=0)
         beta = np.zeros(self.d)
         beta[rng.permutation(self.d)[: self.k]] = self.size * rng.choice([-1.0, 1.0], self.k)
         return X, FAMILIES[self.loss].draw((X @ beta)[:, None], rng), beta != 0
@@ -97,6 +106,8 @@ SQUARED = {
 }
 OTHERS = {
     "more columns than rows": Setting(n=200, d=500, k=15, size=0.6),
+    "lognormal columns, rho 0.6": Setting(rho=0.6, size=0.4, margin="lognormal"),
+    "binary columns, rho 0.6": Setting(rho=0.6, size=0.4, margin="binary"),
     "logistic": Setting("logistic", n=600, size=0.8),
     "Poisson": Setting("poisson", n=600, size=0.25),
     "ordinal": Setting("ordinal", n=600, size=0.6),
@@ -154,6 +165,7 @@ def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--instances", type=int, default=40)
+    parser.add_argument("--only", default="", help="a part of the name of the tables")
     parser.add_argument("--peers", action="store_true")
     arguments = parser.parse_args()
     methods: dict[str, Callable[..., np.ndarray]] = {name: ours(make) for name, make in SQUARED.items()}
@@ -161,14 +173,12 @@ def main() -> int:
         methods = {"path, Ledoit-Wolf": methods["path, Ledoit-Wolf"], "knockpy": knockpy, "hidimstat": hidimstat}
     print("| tables | selection | false discovery rate | power | CPU ms |")
     print("|---|---|--:|--:|--:|")
-    for setting in (LOW, HIGH):
-        for name, select in methods.items():
-            row = rates(select, setting, arguments.instances)
-            print(f"| squared, rho {setting.rho} | {name} | {row} |", flush=True)
-    for name, setting in OTHERS.items() if not arguments.peers else ():
-        for chosen in (None, "auto"):
-            row = rates(ours(knockoffs(chosen)), setting, arguments.instances)
-            print(f"| {name} | path, Ledoit-Wolf{', k chosen' if chosen else ''} | {row} |", flush=True)
+    of_others = {"path, Ledoit-Wolf": ours(knockoffs()), "path, Ledoit-Wolf, k chosen": ours(knockoffs("auto"))}
+    tables = [(f"squared, rho {setting.rho}", setting, methods) for setting in (LOW, HIGH)]
+    tables += [] if arguments.peers else [(name, setting, of_others) for name, setting in OTHERS.items()]
+    for name, setting, selections in tables:
+        for selection, select in selections.items() if arguments.only in name else ():
+            print(f"| {name} | {selection} | {rates(select, setting, arguments.instances)} |", flush=True)
     return 0
 
 

@@ -376,6 +376,8 @@ def test_metadata_go_to_the_estimator():
     offset = 3.0 * X[:, 29]
     known = selector(random_state=1).fit(X, Y + offset, offset=offset)
     assert_allclose(known.statistics_, selector(random_state=1).fit(X, Y).statistics_, atol=1e-6)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'strata'"):
+        selector().fit(X, Y, strata=strata)
     with config_context(enable_metadata_routing=True):
         routed = selector(random_state=1)
         routed.estimator.set_fit_request(offset=True)

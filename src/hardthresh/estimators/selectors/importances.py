@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any, TypeAlias
 from warnings import catch_warnings
 
@@ -46,6 +47,7 @@ def by_path(model: SparseLinearModel, X: np.ndarray, y: Any, *, least: int, **pa
     -------
     array, shape (p,)
     """
+    signature(model.fit).bind(X, y, **params)  # which refuses what the model does not take
     if isinstance(model, SparseLinearModelCV):
         with catch_warnings(action="ignore", category=NothingFoundWarning):
             model.fit(X, y, **params)
