@@ -27,6 +27,7 @@ from sklearn.linear_model import LassoCV
 import hardthresh as ht
 from hardthresh.core.errors import NothingFoundWarning
 from hardthresh.estimators.selectors.importances import by_path
+from hardthresh.selection import knockoff_threshold
 
 FIRST_SEED, LEVEL = 4000, 0.2
 MARGINS = {
@@ -153,12 +154,13 @@ def knockpy(setting: Setting, seed: int, X: np.ndarray, y: np.ndarray) -> np.nda
 
 
 def hidimstat(setting: Setting, seed: int, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Select with hidimstat's defaults: Ledoit-Wolf covariance, the coefficients of a cross-validated lasso."""
+    """Select with the statistics of hidimstat: Ledoit-Wolf covariance, equicorrelated, a cross-validated lasso."""
     from hidimstat import ModelXKnockoff
 
     model = ModelXKnockoff(random_state=seed)
     model.fit_importance(X, y)
-    return np.flatnonzero(model.fdr_selection(fdr=LEVEL))
+    statistics = np.ravel(model.importances_)
+    return np.flatnonzero(statistics >= knockoff_threshold(statistics, LEVEL))
 
 
 def main() -> int:

@@ -410,6 +410,8 @@ def test_settings_that_cannot_be_used_are_refused(settings, message):
 def test_estimators_and_data_that_cannot_be_used_are_refused():
     with pytest.raises(InvalidInputError, match=r'statistic="path" needs a sparse linear model, got LassoCV.*"coef"'):
         ht.Knockoffs(LassoCV()).fit(X, Y)
+    with pytest.raises(InvalidInputError, match=r"got the class LassoCV; write LassoCV\(\.\.\.\)"):
+        ht.Knockoffs(LassoCV, statistic="coef").fit(X, Y)
     with pytest.raises(InvalidInputError, match="needs an estimator with coef_, which DecisionTreeRegressor has not"):
         ht.Knockoffs(DecisionTreeRegressor(), statistic="coef").fit(X, Y)
     for classifier in (LogisticRegression(), ht.SparseLogisticRegression()):

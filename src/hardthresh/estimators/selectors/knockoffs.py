@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
 from sklearn.utils.validation import check_is_fitted
@@ -23,6 +22,7 @@ from hardthresh.selection import knockoff_e_values, knockoff_threshold, select_b
 from hardthresh.selection.knockoffs import difference, knockoff_statistics, signed_maximum, smallest_proportions
 
 from ..base import known_finite, row_weights, seed_of
+from ..feature_selector import FeatureSelector
 from ..linear.columns import column_indices
 from ..linear.model import SparseLinearModel
 from ..linear.regression import SparseLinearRegression
@@ -34,7 +34,7 @@ from .knockoff_words import conditions, is_estimated, least_selected, outcome, w
 
 
 @register("selector", "knockoffs", lambda: [Knockoffs(SparseLinearRegression(n_nonzero_coefs=1))])
-class Knockoffs(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
+class Knockoffs(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
     r"""Features selected with control of the false discovery rate, by knockoffs.
 
     Each column gets a knockoff: a copy that has the same second moments, and the same correlations with the other
@@ -336,6 +336,10 @@ class Knockoffs(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         if isinstance(self.covariance, str):
             checked_word("covariance", self.covariance, ("ledoit_wolf", "empirical"))
         model = self.estimator
+        if isinstance(model, type) or not hasattr(model, "fit"):
+            raise InvalidInputError(
+                f"estimator must be an estimator, such as SparseLinearRegression(), got {format_value(model)}"
+            )
         if self.statistic == "path" and not isinstance(model, SparseLinearModel):
             raise InvalidInputError(
                 f'statistic="path" needs a sparse linear model, got {format_value(model)}; use statistic="coef"'
@@ -358,15 +362,9 @@ class Knockoffs(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _check_attributes(self) -> None:
         """Check that the fitted attributes fit together."""
-        check_present(self, "support_", "tested_", "threshold_")
         d = check_selected(self)
         check_numbers(self, statistics_=(None, d), e_values_=(d,), estimated_fdp_=())
-
-    def _get_support_mask(self) -> np.ndarray:
-        check_is_fitted(self)
-        mask = np.zeros(self.n_features_in_, dtype=bool)
-        mask[self.support_] = True
-        return mask
+        check_present(self, "tested_", "threshold_")
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return which metadata `fit` passes on: those that the estimator requests.
