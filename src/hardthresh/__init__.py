@@ -45,6 +45,7 @@ if TYPE_CHECKING:  # what `__getattr__` finds, for type checkers and editors
     from hardthresh.estimators import *
     from hardthresh.limited import LimitedAttributeLogisticRegression as LimitedAttributeLogisticRegression
     from hardthresh.limited import LimitedAttributeRegression as LimitedAttributeRegression
+    from hardthresh.selection import permutation_test as permutation_test
     from hardthresh.solvers import iterate as iterate
     from hardthresh.solvers import minimize as minimize
     from hardthresh.storage import load as load
@@ -62,6 +63,7 @@ _HOME = {
     "LimitedAttributeRegression": "limited",
     "iterate": "solvers",
     "minimize": "solvers",
+    "permutation_test": "selection",
     "show_versions": "core",
     "load": "storage",
     "save": "storage",

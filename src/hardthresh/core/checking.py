@@ -92,6 +92,20 @@ def checked_number(
     return number
 
 
+def seed_of(random_state: Any) -> int:
+    """Return the seed that a `random_state` stands for; 0 for None."""
+    if random_state is None:
+        return 0
+    from sklearn.utils import check_random_state  # which not everyone who imports this room needs
+
+    try:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    except ValueError as error:
+        raise InvalidInputError(
+            f"random_state must be None, an integer or a RandomState, got {format_value(random_state)}"
+        ) from error
+
+
 def _as_float(value: Any) -> float:
     """Return a real number as a float; NaN for an integer beyond the range of floats."""
     try:

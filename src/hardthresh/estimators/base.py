@@ -10,10 +10,10 @@ import numpy as np
 from array_api_compat import is_array_api_obj
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 
 from hardthresh.arrays import all_finite, as_floating, double, namespace, to_numpy
 from hardthresh.core.checking import checked_integer
+from hardthresh.core.checking import seed_of as seed_of
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError, format_value, numbered, warn
 from hardthresh.core.objective import Objective
@@ -216,18 +216,6 @@ def _tiny(table: Table, columns: np.ndarray) -> np.ndarray:
         largest = abs(some).max(axis=0).toarray().ravel() if issparse(some) else np.max(np.abs(to_numpy(some)), axis=0)
         tiny[start : start + size] = (largest > 0) & (largest < float(np.sqrt(np.finfo(largest.dtype).tiny)))
     return tiny
-
-
-def seed_of(random_state: Any) -> int:
-    """Return the seed that a `random_state` stands for; 0 for None."""
-    if random_state is None:
-        return 0
-    try:
-        return int(check_random_state(random_state).randint(2**31 - 1))
-    except ValueError as error:
-        raise InvalidInputError(
-            f"random_state must be None, an integer or a RandomState, got {format_value(random_state)}"
-        ) from error
 
 
 def per_row(x: Any, X: Any, name: str, outputs: tuple[int, ...] = ()) -> np.ndarray | None:

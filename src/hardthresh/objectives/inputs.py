@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
-from array_api_compat import device
+import numpy as np
+from array_api_compat import device, is_array_api_obj
 
-from hardthresh.arrays import all_finite, as_double, as_floating, namespace
+from hardthresh.arrays import all_finite, as_double, as_floating, namespace, to_numpy
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.typing import Array, is_integer
 from hardthresh.designs import Design, as_design
@@ -134,6 +135,14 @@ def mean_weights(sample_weight: Any, like: Array, n: int) -> Array:
     double = xp.astype(weights, xp.float64)
     double = double / xp.max(double)  # the sum of large ones may overflow
     return xp.astype(double / xp.sum(double), like.dtype)
+
+
+def weighted_rows(sample_weight: Any, n: int) -> np.ndarray:
+    """Return which of n rows have a weight other than 0: all of them if there are no weights."""
+    if sample_weight is None:
+        return np.arange(n)
+    weights = to_numpy(sample_weight) if is_array_api_obj(sample_weight) else np.asarray(sample_weight)
+    return np.flatnonzero(np.broadcast_to(weights, (n,)))
 
 
 def checked_ridge(l2: Any, like: Array, d: int | None = None) -> Array:

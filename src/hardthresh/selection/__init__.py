@@ -11,6 +11,7 @@ from .fits import Path
 from .knockoffs import KnockoffPlan, knockoff_e_values, knockoff_threshold, select_by_e_values
 from .null_test import null_p_value
 from .path import path
+from .permutations import PermutationTest, permutation_test
 from .stability import LowProbabilityBound, complementary_pairs, low_probability_bound
 from .valley import golden_section
 
@@ -19,6 +20,7 @@ __all__ = [
     "KnockoffPlan",
     "LowProbabilityBound",
     "Path",
+    "PermutationTest",
     "aic",
     "bic",
     "complementary_pairs",
@@ -34,6 +36,7 @@ __all__ = [
     "low_probability_bound",
     "null_p_value",
     "path",
+    "permutation_test",
     "select_by_e_values",
     "stacking_weights",
 ]

@@ -7,7 +7,6 @@ from math import nan
 from typing import Any
 
 import numpy as np
-from array_api_compat import is_array_api_obj
 from scipy.stats import norm
 from scipy.stats import t as student
 from sklearn.base import clone
@@ -23,6 +22,7 @@ from hardthresh.core.errors import CapabilityError, HardThreshError, InvalidInpu
 from hardthresh.core.support import Support
 from hardthresh.losses import Loss
 from hardthresh.objectives import LinearModel
+from hardthresh.objectives.inputs import weighted_rows
 from hardthresh.selection.stability import complementary_pairs
 
 from ..base import seed_of
@@ -123,7 +123,7 @@ class ModelWithInference(AssessedModel):
             return self._split_inference((X, y, sample_weight, offset), level, robust, groups, seed)
         if self._is_about(X, y, sample_weight, offset):
             labels = _labels(groups, X)
-            labels = None if labels is None else labels[_weighted_rows(sample_weight, X)]
+            labels = None if labels is None else labels[weighted_rows(sample_weight, _num_samples(X))]
             problem, _, support, _ = self._problem_of(X, y, sample_weight, offset)
         elif groups is not None:
             raise InvalidInputError("groups belong to data; give X and y, too")
@@ -138,7 +138,11 @@ class ModelWithInference(AssessedModel):
     ) -> Inference:
         """Return the intervals of the features that half of the rows choose, from the other half."""
         X, y, sample_weight, _ = data
-        rows, labels, classes = _weighted_rows(sample_weight, X), _labels(groups, X), self._labels_to_balance(y)
+        rows, labels, classes = (
+            weighted_rows(sample_weight, _num_samples(X)),
+            _labels(groups, X),
+            self._labels_to_balance(y),
+        )
         own, classes = (None if part is None else part[rows] for part in (labels, classes))
         first = _half(rows, classes, own, seed)
         second = np.setdiff1d(rows, first)
@@ -259,13 +263,6 @@ def _half(rows: np.ndarray, balanced: np.ndarray | None, groups: np.ndarray | No
     numbers = np.unique(groups, return_inverse=True)[1]
     [(first, _)] = complementary_pairs(int(numbers.max()) + 1, 1, seed)
     return rows[np.isin(numbers, first)]
-
-
-def _weighted_rows(sample_weight: Any, X: Any) -> np.ndarray:
-    """Return the rows whose weight is not 0."""
-    weights = np.ones(1) if sample_weight is None else sample_weight
-    weights = to_numpy(weights) if is_array_api_obj(weights) else np.asarray(weights)
-    return np.flatnonzero(np.broadcast_to(weights, _num_samples(X)))
 
 
 def _labels(groups: Any, X: Any) -> np.ndarray | None:

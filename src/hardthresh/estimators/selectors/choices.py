@@ -6,7 +6,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-from array_api_compat import is_array_api_obj
 from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
@@ -57,11 +56,3 @@ def labels_of_rows(model: Any, y: Any) -> np.ndarray | None:
     if isinstance(model, SparseLinearModel):
         return model._labels_to_balance(y)
     return np.asarray(y) if is_classifier(model) else None
-
-
-def weighted_rows(sample_weight: Any, n: int) -> np.ndarray:
-    """Return the rows whose weight is not 0."""
-    if sample_weight is None:
-        return np.arange(n)
-    weights = to_numpy(sample_weight) if is_array_api_obj(sample_weight) else np.asarray(sample_weight)
-    return np.flatnonzero(np.broadcast_to(weights, (n,)))

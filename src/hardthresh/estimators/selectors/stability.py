@@ -18,6 +18,7 @@ from hardthresh.core.errors import InvalidInputError, NothingFoundWarning, forma
 from hardthresh.core.numbers import number
 from hardthresh.core.progress import progress_line
 from hardthresh.core.registry import register
+from hardthresh.objectives.inputs import weighted_rows
 from hardthresh.selection import LowProbabilityBound, complementary_pairs, low_probability_bound
 from hardthresh.selection.comparison import in_parallel
 from hardthresh.selection.stability import checked_threshold
@@ -27,7 +28,7 @@ from ..feature_selector import FeatureSelector
 from ..linear.model import SparseLinearModel
 from ..linear.regression import SparseLinearRegression
 from ..soundness import check_numbers, check_present, check_selected
-from .choices import candidates, choice_of_rows, chosen_features, labels_of_rows, weighted_rows
+from .choices import candidates, choice_of_rows, chosen_features, labels_of_rows
 
 
 @register("selector", "stability", lambda: [StabilitySelection(SparseLinearRegression(n_nonzero_coefs=1), n_pairs=3)])

@@ -1,0 +1,264 @@
+"""A permutation test of a whole procedure: does any fit of it find more than in targets that belong to other rows?"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isnan, nan
+from typing import Any
+
+import numpy as np
+
+from hardthresh.arrays import double
+from hardthresh.core.checking import checked_integer, seed_of
+from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value, plural
+from hardthresh.core.numbers import number
+from hardthresh.core.progress import progress_line
+from hardthresh.objectives.inputs import weighted_rows
+
+from .comparison import in_parallel
+
+_TIE = 1e-9
+"""Share of the statistic below which two are equal: orders that change nothing count, whatever the rounding."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PermutationTest:
+    """The result of a permutation test; ``print`` shows it as sentences.
+
+    Attributes
+    ----------
+    p_value : float
+        The share of the orders of the targets, that of the data among them, with a statistic as small; in (0, 1].
+    statistic : float
+        The statistic of the data; smaller is a better fit.
+    statistics : array, shape (n_permutations,)
+        That of each random order; NaN where the fit failed.
+    what : str
+        What the statistic is, in words.
+    n_failed : int
+        How many fits to random orders failed or did not converge. They count as if they fitted as well as that to the
+        data, so that the p-value is too large rather than too small.
+    failure : str
+        Why the first of them did; empty if none did.
+    """
+
+    p_value: float
+    statistic: float
+    statistics: np.ndarray
+    what: str
+    n_failed: int = 0
+    failure: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as numbers, words and lists, which `json` can write; None stands for NaN."""
+        return {
+            "p_value": self.p_value,
+            "statistic": self.statistic,
+            "statistics": [None if isnan(value) else value for value in self.statistics.tolist()],
+            "what": self.what,
+            "n_failed": self.n_failed,
+            "failure": self.failure,
+        }
+
+    def __str__(self) -> str:
+        orders = self.statistics.size
+        as_good = round(self.p_value * (orders + 1)) - 1
+        lines = [
+            f"p = {self.p_value:.3g}: of {plural(orders, 'random order')} of the targets, {as_good} "
+            f"{'leads' if as_good == 1 else 'lead'} to a fit as good as that to the data ({self.what} "
+            f"{number(self.statistic)})."
+        ]
+        if self.n_failed:
+            lines.append(f"{plural(self.n_failed, 'fit')} failed and count as that good; the first: {self.failure}.")
+        if as_good == 0:
+            lines.append(f"More orders can lower it: with {orders} of them it is at least {1 / (orders + 1):.3g}.")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def permutation_test(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    n_permutations: int = 99,
+    *,
+    statistic: Callable[[Any], float] | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    progress: bool = False,
+    **params: Any,
+) -> PermutationTest:
+    r"""Test whether an estimator finds more in the data than in targets that were assigned to the rows at random.
+
+    .. math:: p = \frac{1 + \#\{b : f_b \le f\}}{1 + B}
+
+    with f the statistic of the fit to the data, and :math:`f_b` those of fits to B random orders of the targets. The
+    whole procedure is repeated for each order, the choice of the number of features and of the ridge included. Weights,
+    offsets, strata and whatever else has one entry per row stay with their targets.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A sparse linear model, with cross-validation or without, or with `statistic` any estimator. It is cloned.
+    X, y :
+        Data, as its `fit` takes them.
+    n_permutations : int
+        B, >= 1; the p-value is at least 1 / (1 + B).
+    statistic : callable, optional
+        Returns a number for a fitted estimator, smaller for a better fit. By default, for cross-validation minus the
+        best mean held-out score, less that of no features; for a criterion its least value; else the objective of the
+        fit, of so many features.
+    random_state : int or RandomState, optional
+        The seed of the orders.
+    n_jobs : int, optional
+        How many fits run at a time, as for joblib.
+    progress : bool
+        Whether a line on standard error shows how many are done.
+    **params : dict
+        Other parameters of `fit`, such as `sample_weight`, `offset` and `strata`.
+
+    Returns
+    -------
+    PermutationTest
+
+    Raises
+    ------
+    InvalidInputError
+        For settings out of range, `groups` of rows, and estimators without a default statistic.
+    ValueError
+        As the estimator does for the data.
+
+    Notes
+    -----
+    The p-value is exact for the hypothesis that the rows of X and the targets, with what stays with them, are
+    independent and the rows exchangeable, whatever the estimator and the statistic: :math:`P(p \le t) \le t`. Columns
+    that are always included are permuted against, too, so that it is no test of the others given these. Rows of groups
+    that depend on each other are not exchangeable, and refused.
+
+    A small p-value says that the procedure found something. It does not say that each feature that it found is real.
+
+    Cost: B + 1 fits. `hardthresh.selection.null_p_value`, which the estimators with cross-validation use to tell
+    whether any model is better than none, tests nearly the same hypothesis at the cost of a few fits, by the sum of the
+    ten largest scores of single columns. It refits nothing, and allows for columns that are always included, for
+    weights and for groups, but it does not see what only several features show together.
+
+    References
+    ----------
+    B. Phipson and G. K. Smyth (2010), Permutation p-values should never be zero, *Statistical Applications in Genetics
+    and Molecular Biology* 9.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hardthresh as ht
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((40, 10))
+    >>> model = ht.SparseLinearRegression(n_nonzero_coefs=2)
+    >>> ht.permutation_test(model, X, 2 * X[:, 3] + rng.standard_normal(40), n_permutations=19, random_state=0).p_value
+    0.05
+    >>> ht.permutation_test(model, X, rng.standard_normal(40), n_permutations=19, random_state=0).p_value > 0.1
+    True
+    """
+    from sklearn.utils.validation import _num_samples  # here, as not everyone who imports this room needs scikit-learn
+
+    n_permutations = checked_integer("n_permutations", n_permutations, 1)
+    if params.get("groups") is not None:
+        raise InvalidInputError(
+            "rows of groups that depend on each other are not exchangeable, so that a permutation test of them is not "
+            "valid; leave groups out only if the rows are independent"
+        )
+    if statistic is not None and not callable(statistic):
+        raise InvalidInputError(f"statistic must be callable or None, got {format_value(statistic)}")
+    measure, seed = _Measure(statistic), seed_of(random_state)
+    kept = weighted_rows(params.get("sample_weight"), _num_samples(X))
+    own = _fitted(estimator, X, y, params, kept, kept)
+    first = measure(own)
+    orders = (kept[np.random.default_rng((seed, b)).permutation(kept.size)] for b in range(n_permutations))
+    found: list[float | str] = []
+    with progress_line(progress, "permutations", n_permutations) as report:
+        for value in in_parallel(_refitted, ((estimator, X, y, params, kept, o, measure) for o in orders), n_jobs):
+            found.append(value)
+            report("")
+    failures = [value for value in found if isinstance(value, str)]
+    statistics = np.array([nan if isinstance(value, str) else value for value in found])
+    limit = first + _TIE * abs(first)
+    as_good = int(np.count_nonzero(~(statistics > limit)))  # NaN counts
+    return PermutationTest(
+        p_value=(1 + as_good) / (1 + n_permutations),
+        statistic=first,
+        statistics=statistics,
+        what=measure.words(own),
+        n_failed=len(failures),
+        failure=failures[0].rstrip(".") if failures else "",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Measure:
+    """The statistic of fitted estimators."""
+
+    given: Callable[[Any], float] | None
+
+    def __call__(self, model: Any) -> float:
+        """Return the statistic of a fit."""
+        if self.given is not None:
+            return float(self.given(model))
+        return self._default(model)[0]
+
+    def words(self, model: Any) -> str:
+        """Return what it is."""
+        return "statistic" if self.given is not None else self._default(model)[1]
+
+    def _default(self, model: Any) -> tuple[float, str]:
+        if hasattr(model, "mean_scores_") and hasattr(model, "null_scores_"):
+            gain = np.max(double(model.mean_scores_)) - np.mean(double(model.null_scores_))
+            return -float(gain), "minus the gain in the best held-out score"
+        values = double(model.criterion_path_) if hasattr(model, "criterion_path_") else np.zeros(0)
+        if np.isfinite(values).any():
+            return float(np.nanmin(values)), f"least {model.criterion.upper()}"
+        if hasattr(model, "objective_"):
+            return float(model.objective_), "objective"
+        raise InvalidInputError(
+            f"{type(model).__name__} has no statistic by default; give one, as statistic=lambda model: ..., smaller "
+            "for a better fit"
+        )
+
+
+def _fitted(estimator: Any, X: Any, y: Any, params: dict[str, Any], rows: np.ndarray, order: np.ndarray) -> Any:
+    """Return a fit of some rows of X to the targets of rows in some order, and to whatever stays with these."""
+    from sklearn.base import clone
+    from sklearn.utils import _safe_indexing, indexable
+    from sklearn.utils.validation import _check_method_params
+
+    X, y = indexable(X, y)
+    own = _check_method_params(X, params, indices=order)
+    return clone(estimator).fit(_safe_indexing(X, rows), _safe_indexing(y, order), **own)
+
+
+def _refitted(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    params: dict[str, Any],
+    rows: np.ndarray,
+    order: np.ndarray,
+    measure: _Measure,
+) -> float | str:
+    """Return the statistic of a fit to targets in some order, or why it failed.
+
+    What a fit warns of is not repeated for each order: what matters of it was said of the data.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            model = _fitted(estimator, X, y, params, rows, order)
+            value = measure(model)
+    except (ValueError, HardThreshError) as error:
+        return str(error)
+    if not getattr(model, "converged_", True):
+        return str(model.stop_reason_)
+    return "the statistic is not a number" if isnan(value) else value
