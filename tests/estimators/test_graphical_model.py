@@ -1,5 +1,6 @@
 """Sparse Gaussian graphical models: the graph, the likelihood on it, units, folds, and wrong input."""
 
+import json
 import sys
 from itertools import pairwise
 
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
+from scipy.stats import multivariate_normal
 from sklearn.covariance import graphical_lasso
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold
@@ -324,6 +326,70 @@ def test_a_score_is_that_of_the_fold_by_hand():
             one = SparseGaussianGraphicalModel(n_edges, alpha=0.02).fit(X[train])
             assert model.scores_[row, fold] == pytest.approx(one.score(X[test]), rel=1e-3)
     assert model.alpha_ == 0.02
+
+
+@pytest.mark.parametrize(("criterion", "gamma"), [("ebic", 0.5), ("ebic", 1.0), ("bic", 0.5), ("aic", 0.5)])
+def test_an_information_criterion_by_hand(criterion, gamma):
+    """The extended BIC of Foygel and Drton, from the density of the rows."""
+    X, n, p = make_graphical_model(200, 10, graph="chain").X, 200, 10
+    model = SparseGaussianGraphicalModelCV([0, 5, 9, 15], criterion=criterion, ebic_gamma=gamma).fit(X)
+    price = {"ebic": np.log(n) + 4 * gamma * np.log(p), "bic": np.log(n), "aic": 2.0}[criterion]
+    expected = []
+    for n_edges in (0, 5, 9, 15):
+        fit = SparseGaussianGraphicalModel(n_edges).fit(X)
+        density = multivariate_normal(fit.location_, fit.covariance_)
+        expected.append(-2 * density.logpdf(X).sum() + price * n_edges)
+    assert_allclose(model.criterion_path_, expected, rtol=1e-5)  # the tolerance of fits that are compared is 1e-6
+    assert_array_equal(model.candidates_, [0, 5, 9, 15])
+    assert model.best_n_edges_ == model.candidates_[np.argmin(expected)]
+
+
+def test_the_extended_bic_finds_the_number_of_edges():
+    for seed in range(3):
+        X = make_graphical_model(300, 20, graph="chain", seed=seed).X
+        model, bic = (SparseGaussianGraphicalModelCV(criterion=name).fit(X) for name in ("ebic", "bic"))
+        assert all(abs(i - j) == 1 for i, j in model.edges_[["i", "j"]])
+        assert model.best_n_edges_ == model.n_edges_ == 19 <= bic.n_edges_
+
+
+def test_nothing_is_left_of_folds_or_of_a_criterion():
+    X = make_graphical_model(100, 6, graph="chain").X
+    model = SparseGaussianGraphicalModelCV([2, 5, 8], cv=3).fit(X)
+    model.set_params(criterion="ebic", cv=5).fit(X)
+    assert (
+        not {"scores_", "mean_scores_", "standard_errors_", "one_standard_error_", "scorer_name_"} & vars(model).keys()
+    )
+    model.set_params(criterion="cv").fit(X)
+    assert model.scores_.shape == (3, 5)
+    assert not hasattr(model, "criterion_path_")
+
+
+def test_a_model_of_before_was_chosen_by_folds(tmp_path):
+    ht.save(SparseGaussianGraphicalModelCV([3]), tmp_path / "x.json")
+    document = json.loads((tmp_path / "x.json").read_text())
+    assert document["object"]["version"] == 2
+    document["object"]["version"] = 1
+    for name in ("criterion", "ebic_gamma"):
+        del document["object"]["parameters"][name]
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    assert ht.load(tmp_path / "x.json").criterion == "cv"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"cv": 3}, "cv=3 is about folds"),
+        ({"rule": "one_standard_error"}, "rule='one_standard_error' is about folds"),
+        ({"refit": False}, 'criterion="ebic" compares likelihoods; take refit=True'),
+        ({"ebic_gamma": 2.0}, "ebic_gamma must be"),
+        ({"criterion": "gic"}, "criterion must be one of 'cv', 'ebic', 'bic', 'aic'; got 'gic'"),
+    ],
+)
+def test_settings_that_do_not_go_with_a_criterion_are_refused(settings, message):
+    with pytest.raises(InvalidInputError, match=message):
+        SparseGaussianGraphicalModelCV(**{"criterion": "ebic", **settings}).fit(make_graphical_model(50, 5).X)
+    with pytest.raises(InvalidInputError, match="groups is for folds"):
+        SparseGaussianGraphicalModelCV(criterion="ebic").fit(make_graphical_model(50, 5).X, groups=np.arange(50))
 
 
 @only_at("pairs")

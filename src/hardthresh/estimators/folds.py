@@ -36,6 +36,9 @@ Split = tuple[np.ndarray, np.ndarray]
 Splits = list[Split]
 Model = TypeVar("Model")
 
+_ABOUT_FOLDS = {"cv": (5,), "scoring": (None,), "rule": ("best",), "averaging": ("auto", "none")}
+"""Parameters that are about folds, with the values that say nothing about these."""
+
 
 class CrossValidatedMixin:
     """Base of the estimators whose `fit` divides rows into folds with the splitter `cv`."""
@@ -251,6 +254,32 @@ def check_rule(rule: Any) -> None:
     """Check that a rule of choice is known."""
     if rule not in ("best", "one_standard_error"):
         raise InvalidInputError(f'rule must be "best" or "one_standard_error", got {format_value(rule)}')
+
+
+def check_without_folds(model: Any, params: Metadata | None = None) -> None:
+    """Check that nothing is said about folds to an estimator whose `criterion` fits none.
+
+    Parameters
+    ----------
+    model : estimator
+        The estimator.
+    params : dict, optional
+        What its `fit` was given for the splitter.
+
+    Raises
+    ------
+    InvalidInputError
+        With the first parameter that is.
+    """
+    for name in params or ():
+        raise InvalidInputError(f'{name} is for folds, and criterion="{model.criterion}" fits none; leave it out')
+    for name, neutral in _ABOUT_FOLDS.items():
+        given = getattr(model, name, neutral[0])
+        if not (given is None or isinstance(given, str | int)) or given not in neutral:
+            raise InvalidInputError(
+                f'{name}={format_value(given)} is about folds, and criterion="{model.criterion}" fits none; leave '
+                f'{name} out, or use criterion="cv"'
+            )
 
 
 def scorer_name(scoring: Any, default: str) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from math import log
+from typing import Any, Self, TypeAlias
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.checking import checked_number, checked_word
+from hardthresh.core.errors import InvalidInputError, warn
 from hardthresh.core.progress import progress_line
 from hardthresh.core.solver import Solver
 from hardthresh.selection.comparison import (
@@ -24,10 +27,19 @@ from hardthresh.selection.comparison import (
 
 from ..callbacks import fit_method
 from ..documentation import public_estimator
-from ..folds import CrossValidatedMixin, Metadata, candidates_of, check_rule, keep_comparison, settings_for_folds
+from ..folds import (
+    CrossValidatedMixin,
+    Metadata,
+    candidates_of,
+    check_rule,
+    check_without_folds,
+    keep_comparison,
+    settings_for_folds,
+)
 from ..table import Table
+from ..upgrades import with_defaults
 from .model import SparseGaussianGraphicalModel
-from .problem import GraphProblem
+from .problem import GraphProblem, Precision
 
 _ALPHAS = (0.3, 0.1, 0.03, 0.01, 0.003)
 """The ridges of the likelihood compared where none is given. Arbitrary: by factors of three around the default."""
@@ -35,7 +47,17 @@ _ENOUGH = 1e-6  # relative tolerance of fits that are only compared; arbitrary, 
 _FINE = 0.05  # the search ends where the neighbours of the best number are so near, as a share of it; arbitrary
 
 
-@public_estimator("sparse_gaussian_graphical_model_cv")
+_EDGE_PRICES: dict[str, Callable[[int, int, float], float]] = {
+    "ebic": lambda n, p, gamma: log(n) + 4.0 * gamma * log(p),
+    "bic": lambda n, p, gamma: log(n),
+    "aic": lambda n, p, gamma: 2.0,
+}
+"""What information criteria add to minus twice the log-likelihood of n rows of p columns, for each edge."""
+_OF_A_COMPARISON = ("scores_", "mean_scores_", "standard_errors_", "one_standard_error_", "scorer_name_")
+"""Attributes of fits that compared numbers of edges on held-out rows."""
+
+
+@public_estimator("sparse_gaussian_graphical_model_cv", upgrades=[with_defaults(criterion="cv", ebic_gamma=0.5)])
 class SparseGaussianGraphicalModelCV(CrossValidatedMixin, SparseGaussianGraphicalModel):
     r"""Gaussian graphical model with the number of edges, and the ridge, chosen by cross-validation.
 
@@ -51,10 +73,16 @@ class SparseGaussianGraphicalModelCV(CrossValidatedMixin, SparseGaussianGraphica
         The numbers of edges to compare, 0 <= n_edges <= p (p - 1) / 2; a single number E means 1 .. E. By default 0,
         p/4, p/2, p, 2 p, ... are compared, until two in a row are worse than the best; then the gaps around that are
         halved.
+    criterion : {"cv", "ebic", "bic", "aic"}
+        What chooses the number of edges: cross-validation, or an information criterion of fits to all rows, for which
+        `cv` and `rule` must be left out, and `refit` be True. The extended BIC is that of Foygel and Drton,
+        :math:`-2 \log L + |E| \log n + 4 \gamma |E| \log p`, of n rows and p columns.
+    ebic_gamma : float
+        Its :math:`\gamma`, between 0, the BIC, and 1.
     alpha : float, optional
         Ridge >= 0 on the entries of the precision matrix in standard units. By default, 0.3, 0.1, 0.03, 0.01 and 0.003
         are compared as the ridge of the likelihood, which matters where rows are few; the graph, which hardly depends
-        on it, is found with 0.01.
+        on it, is found with 0.01. With an information criterion 0.01 alone.
     {graph_parameters}
     cv : int, splitter or iterable of (train, test) indices
         The folds, as everywhere in scikit-learn.
@@ -75,6 +103,8 @@ class SparseGaussianGraphicalModelCV(CrossValidatedMixin, SparseGaussianGraphica
         The number that was chosen.
     one_standard_error_ : int
         The smallest number of edges within one standard error of the best.
+    criterion_path_ : array, shape (n_candidates,)
+        With an information criterion, in the place of scores: that of each number; smaller is better.
     {graph_attributes}
 
     Raises
@@ -97,7 +127,13 @@ class SparseGaussianGraphicalModelCV(CrossValidatedMixin, SparseGaussianGraphica
 
     Notes
     -----
-    Guarantee: heuristic. Cost: with F folds about 12 F fits, whose tolerance is at least 1e-6.
+    Guarantee: heuristic. Cost: with F folds about 12 F fits, whose tolerance is at least 1e-6; with an information
+    criterion about 12.
+
+    References
+    ----------
+    R. Foygel and M. Drton (2010), Extended Bayesian information criteria for Gaussian graphical models, *Advances in
+    Neural Information Processing Systems* 23.
 
     Examples
     --------
@@ -112,6 +148,8 @@ class SparseGaussianGraphicalModelCV(CrossValidatedMixin, SparseGaussianGraphica
         self,
         n_edges: int | Iterable[int] | None = None,
         *,
+        criterion: str = "cv",
+        ebic_gamma: float = 0.5,
         alpha: float | None = None,
         standardize: bool = True,
         refit: bool = True,
@@ -137,6 +175,8 @@ class SparseGaussianGraphicalModelCV(CrossValidatedMixin, SparseGaussianGraphica
             random_state=random_state,
             verbose=verbose,
         )
+        self.criterion = criterion
+        self.ebic_gamma = ebic_gamma
         self.cv = cv
         self.rule = rule
         self.n_jobs = n_jobs
@@ -167,15 +207,58 @@ class SparseGaussianGraphicalModelCV(CrossValidatedMixin, SparseGaussianGraphica
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        check_rule(self.rule)
+        checked_word("criterion", self.criterion, ("cv", *_EDGE_PRICES))
+        checked_number("ebic_gamma", self.ebic_gamma, least=0.0, most=1.0)
+        if self.criterion == "cv":
+            check_rule(self.rule)
+            return
+        check_without_folds(self)
+        if not self.refit:
+            raise InvalidInputError(f'criterion="{self.criterion}" compares likelihoods; take refit=True')
 
     def _compare(self, X: np.ndarray, params: Metadata) -> tuple[int, float]:
-        """Return the number of edges and the ridge that predict best, and keep what was compared."""
-        searches = self.n_edges is None
+        """Return the number of edges and the ridge that are best, and keep what was compared."""
+        if self.criterion != "cv":
+            return self._compare_by_criterion(X, params)
         table = Table(X, None)
         splits, _ = self._row_folds(table, table, params)
         folds = [self._fold(number, X[train], X[test]) for number, (train, test) in enumerate(splits)]
         alphas = _ALPHAS if self.alpha is None and self.refit else (self._ridge(),)
+        found = self._compared(folds, alphas)
+        self.__dict__.pop("criterion_path_", None)
+        n_edges = keep_comparison(self, found, found.chosen(self.rule), "n_edges", "log_likelihood")
+        self._warn_at_end(found, "mean score")
+        alpha = alphas[found.argmax_ridge]
+        if alpha == _ALPHAS[0] and len(alphas) > 1:
+            warn_at_largest_ridge(alpha)
+        return n_edges, alpha
+
+    def _compare_by_criterion(self, X: np.ndarray, params: Metadata) -> tuple[int, float]:
+        """Return the number of edges of the least criterion of all rows, and the ridge, and keep what was compared."""
+        check_without_folds(self, params)
+        price = _EDGE_PRICES[self.criterion](X.shape[0], X.shape[1], float(self.ebic_gamma))
+        found = self._compared([_AllRows(self._problem(X), X, price)], (self._ridge(),))
+        for name in _OF_A_COMPARISON:
+            self.__dict__.pop(name, None)  # of a fit by folds
+        self.candidates_, self.criterion_path_ = found.candidates, -found.mean
+        self.best_n_edges_ = int(found.candidates[found.best])
+        if found.unconverged:
+            warn(
+                f"{len(found.unconverged)} of {found.candidates.size} fits for the choice of n_edges did not converge: "
+                f"{found.unconverged[0]}",
+                ConvergenceWarning,
+            )
+        self._warn_at_end(found, self.criterion.upper())
+        return self.best_n_edges_, self._ridge()
+
+    def _warn_at_end(self, found: Comparison, measure: str) -> None:
+        """Warn if the best number of edges given is the last, or the first."""
+        largest = int(found.candidates[-1]) if self.n_edges is None else self._pairs()
+        warn_at_range_end(found.candidates, found.best, largest, "number of edges", measure)
+
+    def _compared(self, folds: Sequence[_Rows], alphas: tuple[float, ...]) -> Comparison:
+        """Return the scores of numbers of edges, with each ridge."""
+        searches = self.n_edges is None
         rough = settings_for_folds(self, "n_edges").set_params(tol=max(self.tol, _ENOUGH))
         fit_path = partial(rough._fit_path, alphas=alphas, seed=self._seed())
         compare_counts: Callable[..., Comparison]
@@ -187,17 +270,11 @@ class SparseGaussianGraphicalModelCV(CrossValidatedMixin, SparseGaussianGraphica
             counts = candidates_of(self.n_edges, self._pairs(), check, "n_edges", "numbers of edges")
             compare_counts = partial(compare, counts.tolist())
         with progress_line(bool(self.verbose), "numbers of edges", None) as report:
-            found = compare_counts(folds, fit_path, _log_likelihoods, n_jobs=self.n_jobs, report=report)
+            found = compare_counts(folds, fit_path, _scores, n_jobs=self.n_jobs, report=report)
             if searches:
                 halve = partial(halve_gaps, share=_FINE)
-                found = search(halve, folds, fit_path, _log_likelihoods, after=found, n_jobs=self.n_jobs, report=report)
-        n_edges = keep_comparison(self, found, found.chosen(self.rule), "n_edges", "log_likelihood")
-        largest = int(found.candidates[-1]) if searches else self._pairs()
-        warn_at_range_end(found.candidates, found.best, largest, "number of edges")
-        alpha = alphas[found.argmax_ridge]
-        if alpha == _ALPHAS[0] and len(alphas) > 1:
-            warn_at_largest_ridge(alpha)
-        return n_edges, alpha
+                found = search(halve, folds, fit_path, _scores, after=found, n_jobs=self.n_jobs, report=report)
+        return found
 
     def _fold(self, number: int, train: np.ndarray, held_out: np.ndarray) -> _GraphFold:
         """Return the problem of a fold; errors about its rows name the fold."""
@@ -209,7 +286,7 @@ class SparseGaussianGraphicalModelCV(CrossValidatedMixin, SparseGaussianGraphica
             raise InvalidInputError(f"in the rows that fold {number} of cv trains on, {error}") from error
 
     def _fit_path(
-        self, fold: _GraphFold, counts: list[int], last: Any, alphas: tuple[float, ...], seed: int
+        self, fold: _Rows, counts: list[int], last: Any, alphas: tuple[float, ...], seed: int
     ) -> tuple[list[list[float]], list[str]]:
         """Return the scores of numbers of edges in a fold, for each ridge, and why fits did not converge."""
         scores, reasons = [], []
@@ -219,7 +296,7 @@ class SparseGaussianGraphicalModelCV(CrossValidatedMixin, SparseGaussianGraphica
             for alpha in alphas:
                 if self.refit:
                     precision = fold.problem.most_likely(precision, alpha, _ENOUGH)
-                by_alpha.append(fold.problem.log_likelihood(precision, fold.held_out))
+                by_alpha.append(fold.score(precision))
             scores.append(by_alpha)
             reasons += [] if result.converged else [result.status.sentence]
         return scores, reasons
@@ -232,8 +309,29 @@ class _GraphFold:
     problem: GraphProblem
     held_out: np.ndarray
 
+    def score(self, precision: Precision) -> float:
+        """Return the mean log-likelihood of the held-out rows."""
+        return self.problem.log_likelihood(precision, self.held_out)
 
-def _log_likelihoods(fold: _GraphFold, fits: list[list[float]]) -> list[list[float]]:
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _AllRows:
+    """All rows as a problem, and what a criterion adds for each edge."""
+
+    problem: GraphProblem
+    rows: np.ndarray
+    price: float
+
+    def score(self, precision: Precision) -> float:
+        """Return minus the criterion."""
+        likelihood = len(self.rows) * self.problem.log_likelihood(precision, self.rows)
+        return 2.0 * likelihood - self.price * precision.n_edges
+
+
+_Rows: TypeAlias = _GraphFold | _AllRows
+
+
+def _scores(fold: _Rows, fits: list[list[float]]) -> list[list[float]]:
     return fits
 
 

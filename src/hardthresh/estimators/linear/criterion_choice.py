@@ -8,10 +8,10 @@ import numpy as np
 
 from hardthresh.arrays import to_numpy
 from hardthresh.core.checking import checked_word
-from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
+from hardthresh.core.errors import CapabilityError
 from hardthresh.selection.criteria import CRITERIA
 
-from ..folds import candidates_of
+from ..folds import candidates_of, check_without_folds
 from ..table import Table
 from .choosing import is_given, is_searched
 from .criterion import CriterionPath
@@ -19,8 +19,6 @@ from .grid_models import AveragedModel
 from .grid_search import GridSearch
 from .problem import Problem, features_of
 
-_OF_FOLDS = {"cv": (5,), "scoring": (None,), "rule": ("best",), "averaging": ("auto", "none")}
-"""Parameters that are about folds, with the values that say nothing about these."""
 _OF_A_COMPARISON = (
     "grid_scores_",
     "scores_",
@@ -59,13 +57,7 @@ class CriterionChoice(GridSearch):
                 f'the {type(self._loss).__name__} loss has no likelihood for criterion="{self.criterion}"; use '
                 'criterion="cv"'
             )
-        for name, neutral in _OF_FOLDS.items():
-            given = getattr(self, name)
-            if not (given is None or isinstance(given, str | int)) or given not in neutral:
-                raise InvalidInputError(
-                    f'{name}={format_value(given)} is about folds, and criterion="{self.criterion}" fits none; leave '
-                    f'{name} out, or use criterion="cv"'
-                )
+        check_without_folds(self)
 
     def _chooses_k(self) -> bool:
         return True

@@ -22,7 +22,7 @@ from hardthresh.selection.grid import GridScores, standard_error
 from hardthresh.solvers.start import starting_point
 
 from ..callbacks import FitTask, fit_method
-from ..folds import Splits, check_rule, scorer_name
+from ..folds import Splits, check_rule, check_without_folds, scorer_name
 from ..soundness import check_present
 from ..table import Table
 from .averages import exponential_average, stacked_average, within_budget
@@ -159,10 +159,7 @@ class SparseLinearModelCV(CriterionChoice):
     def _fit(self, X: Any, y: Any, sample_weight: Any, offset: Any, **params: Any) -> Self:
         """Compare, and fit: what `fit` does, once subclasses have read what they take besides."""
         if self.criterion != "cv":
-            if params:
-                raise InvalidInputError(
-                    f'{next(iter(params))} is for folds, and criterion="{self.criterion}" fits none; leave it out'
-                )
+            check_without_folds(self, params)
             return super()._fit(X, y, sample_weight, offset)
         everything = self._validate_fit(X, y, sample_weight, offset)
         given = everything.weighted()
