@@ -70,8 +70,13 @@ def close(f):
 def test_the_answer_is_that_of_trying_every_support(seed, monkeypatch):
     """Also, no node has a bound above the best of its supports."""
     kept = []
-    keep = Search._keep
-    monkeypatch.setattr(Search, "_keep", lambda self, node: (kept.append((self.problem, node)), keep(self, node)))
+    bound = Search._bound
+
+    def watched(self, work, steps):
+        bound(self, work, steps)
+        kept.extend((self.problem, node) for node in self.frontier if node.number == self.n_nodes)
+
+    monkeypatch.setattr(Search, "_bound", watched)
     f, constraint = problem(seed)
     run = minimize(f, constraint, BranchAndBound())
     every = values(f, constraint.k, constraint.free)
@@ -209,11 +214,10 @@ def test_children_have_no_lower_bound_than_their_parents(monkeypatch):
     bounded = []
     bound = Search._bound
 
-    def watched(self, chosen, others, parent, *steps):
-        before = len(self.frontier)
-        bound(self, chosen, others, parent, *steps)
-        if len(self.frontier) > before:
-            bounded.append((parent.lower, max(self.frontier, key=lambda node: node.number).lower))
+    def watched(self, work, steps):
+        parent = work.lower
+        bound(self, work, steps)
+        bounded.extend((parent, node.lower) for node in self.frontier if node.number == self.n_nodes)
 
     monkeypatch.setattr(Search, "_bound", watched)
     run = minimize(f, constraint, BranchAndBound())

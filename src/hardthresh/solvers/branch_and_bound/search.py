@@ -85,9 +85,8 @@ class Search:
     def begin(self) -> None:
         """Bound the root."""
         every, none = np.arange(self.problem.size), np.empty(0, dtype=np.int64)
-        shape = np.ones(every.size)
-        root = Node(-1, self.lower_bound, none, packed(every, every.size), shape=shape)
-        self._bound(none, every, root, _ROOT_STEPS)
+        root = Node(-1, self.lower_bound, none, packed(every, every.size))
+        self._bound(_Work.below(root, none, every), _ROOT_STEPS)
 
     def run(self, count: int) -> None:
         """Explore nodes until `count` more have been bounded, or none is left."""
@@ -100,68 +99,71 @@ class Search:
                 continue
             others = node.candidates(self.problem.size)
             others = others[others != node.branch]
-            self._bound(np.append(node.chosen, node.branch), others, node)
-            self._bound(node.chosen, others, node)
+            self._bound(_Work.below(node, np.append(node.chosen, node.branch), others), _STEPS)
+            self._bound(_Work.below(node, node.chosen, others), _STEPS)
         self.frontier.sort()  # a sorted list is a heap, and does not depend on its history
 
-    def _bound(self, chosen: np.ndarray, others: np.ndarray, parent: Node, steps: int = _STEPS) -> None:
+    def _bound(self, work: _Work, steps: int) -> None:
         """Bound a node, with so many steps of the diagonal; keep it unless it is solved or given up."""
         self.n_nodes += 1
-        number, lower, size = self.n_nodes, parent.lower, self.problem.size
-        active, start, shape = parent.active, parent.start.astype(float), np.ones(size)
-        if parent.shape.size:
-            shape[parent.candidates(size)] = parent.shape
         while True:
-            k = self.k - chosen.size
-            if k <= 0 or others.size <= k:
-                self._solve(np.concatenate([chosen, others]) if k > 0 else chosen)
+            k = self.k - work.chosen.size
+            if k <= 0 or work.others.size <= k:
+                self._solve(work.chosen if k <= 0 else np.concatenate([work.chosen, work.others]))
                 return
-            reduced = Reduced.of(self.problem, chosen, others)
-            others = reduced.columns
-            if k == 1 or others.size <= k:
-                self._solve_small(chosen, reduced, k)
+            reduced = Reduced.of(self.problem, work.chosen, work.others)
+            work.others = reduced.columns
+            if k == 1 or work.others.size <= k:
+                self._solve_small(work.chosen, reduced, k)
                 return
-            D, own = self.problem.diagonal[others], self._has_own_diagonal(others, chosen.size)
-            if own:
-                units = shape[others] * reduced.diagonal
-                matrix = reduced.scaled(units)
-                curvature = reduced.curvature(matrix, units)
-                D = curvature * units if curvature > 0 else D
-                own = curvature > 0
-            if not (D > 0).all():
-                branch = int(others[np.argmax(reduced.slope**2 / reduced.diagonal)])
-                self._keep(Node(number, lower, chosen, packed(others, size), branch, shape=shape[others]))
+            before = work.lower
+            changed = self._tighten(work, reduced, k, steps > 0)
+            if work.lower >= self.upper - self.slack:
+                self.floor = min(self.floor, work.lower)
                 return
-            places, start = _places(active, start, others)
-            found = relax(reduced, D, k, places, start, self.upper - self.slack)
-            gain, lower = found.lower - lower, max(lower, found.lower)
-            if own and gain > 0 and chosen.size == 0 and others.size == size:
-                self.problem = replace(self.problem, diagonal=D)
-            if lower >= self.upper - self.slack:
-                self.floor = min(self.floor, lower)
-                return
-            active, start = others[found.active], found.x
-            if number <= _FIRST_ROUNDED or number % _ROUNDED == 0:
-                self._round(chosen, others, found, k)
-            more, fewer = self._fixed(found, k)
-            again = bool(more.any()) or bool(fewer[found.active].any())
-            if own and steps > 0:
-                moved = moved_shape(matrix, units, curvature, found, self.upper)
-                shape[others] = moved / reduced.diagonal
-                again = again or gain >= _LITTLE * (self.upper - lower)
-                steps -= 1
-            chosen, others = np.concatenate([chosen, others[more]]), others[~(more | fewer)]
-            if not again and others.size > k:
+            moved = steps > 0 and work.lower - before >= _LITTLE * (self.upper - work.lower)
+            steps -= 1
+            if not changed and not moved and work.others.size > k:
                 break
-        if k == 2 and others.size <= _PAIRED:
-            self._solve_small(chosen, Reduced.of(self.problem, chosen, others), k)
-            return
-        there = np.isin(active, others)
-        branch = int(active[np.argmax(np.abs(start) * there)] if there.any() else others[0])
-        self._keep(Node(
-            number, lower, chosen, packed(others, size), branch, active.astype(np.int32), start.astype(np.float32),
-            shape[others if others.size <= _OWN else []],
-        ))  # fmt: skip
+        if k == 2 and work.others.size <= _PAIRED:
+            self._solve_small(work.chosen, Reduced.of(self.problem, work.chosen, work.others), k)
+        else:
+            heappush(self.frontier, work.node(self.n_nodes, self.problem.size))
+
+    def _tighten(self, work: _Work, reduced: Reduced, k: int, move: bool) -> bool:
+        """Solve the relaxation of a node, fix columns and move the diagonal; return whether the node has changed."""
+        others = work.others
+        D, matrix = self.problem.diagonal[others], None
+        if self._has_own_diagonal(others, work.chosen.size):
+            units = work.shape[others] * reduced.diagonal
+            matrix = reduced.scaled(units)
+            curvature = reduced.curvature(matrix, units)
+            D = curvature * units if curvature > 0 else D
+        if not (D > 0).all():
+            work.branch = int(others[np.argmax(reduced.slope**2 / reduced.diagonal)])
+            return False
+        found = relax(reduced, D, k, *work.places(), self.upper - self.slack)
+        if found.lower >= self.upper - self.slack:
+            work.lower = found.lower
+            return False
+        is_root = others.size == self.problem.size
+        if is_root and found.lower > work.lower:
+            self.problem = replace(self.problem, diagonal=D)
+        work.lower = max(work.lower, found.lower)
+        work.active, work.start = others[found.active], found.x
+        if self.n_nodes <= _FIRST_ROUNDED or self.n_nodes % _ROUNDED == 0:
+            self._round(work, k)
+        if move and matrix is not None and curvature > 0:
+            work.shape[others] = moved_shape(matrix, units, curvature, found, self.upper) / reduced.diagonal
+        more, fewer = self._fixed(found, k)
+        decided = more | fewer
+        work.chosen, work.others = np.concatenate([work.chosen, others[more]]), others[~decided]
+        entries = np.where(decided[found.active], 0.0, np.abs(found.x))
+        if entries.any():
+            work.branch = int(work.active[np.argmax(entries)])
+        elif work.others.size:
+            work.branch = int(work.others[0])
+        return bool(more.any() or fewer[found.active].any())
 
     def _has_own_diagonal(self, others: np.ndarray, n_chosen: int) -> bool:
         """Return whether to compute the diagonal of a node; else that of the root holds.
@@ -171,9 +173,6 @@ class Search:
         most = _OWN_AT_ROOT if others.size == self.problem.size else _OWN
         ridged = bool((self.problem.ridge[others] > 0).all())
         return others.size <= most and (others.size <= self.problem.n_rows - n_chosen or not ridged)
-
-    def _keep(self, node: Node) -> None:
-        heappush(self.frontier, node)
 
     def _fixed(self, found: Relaxed, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return which columns every better support of a node has, and which none has."""
@@ -209,11 +208,10 @@ class Search:
         pair = divmod(int(np.argmax(gain)), columns.size)
         self._solve(np.concatenate([chosen, columns[list(pair)]]))
 
-    def _round(self, chosen: np.ndarray, others: np.ndarray, found: Relaxed, k: int) -> None:
+    def _round(self, work: _Work, k: int) -> None:
         """Try the support of the k columns with the largest entries, improved by exchanges."""
-        largest = found.active[np.argsort(-np.abs(found.x), kind="stable")[:k]]
-        columns = np.concatenate([chosen, others[largest]])
-        self.improve(columns)
+        largest = np.argsort(-np.abs(work.start), kind="stable")[:k]
+        self.improve(np.concatenate([work.chosen, work.active[largest]]))
 
     def improve(self, columns: np.ndarray) -> None:
         """Try a support, with the best columns added up to the budget, after exchanges."""
@@ -227,11 +225,47 @@ class Search:
             self.upper, self.support = value, np.sort(columns)
 
 
-def _places(active: np.ndarray, start: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the places of active columns among some columns, increasing ones, and their entries; of those there."""
-    places = np.minimum(columns.searchsorted(active), columns.size - 1)
-    there = (columns[places] == active) & (start != 0)
-    return places[there], start[there]
+@dataclass(slots=True)
+class _Work:
+    """A node while it is bounded: the columns of the problem and what is known of its relaxation; see `Node`.
+
+    Attributes
+    ----------
+    others : array of int
+        The undecided columns, increasing.
+    shape : array
+        The shape of the diagonal, for all columns of the problem.
+    """
+
+    lower: float
+    chosen: np.ndarray
+    others: np.ndarray
+    active: np.ndarray
+    start: np.ndarray
+    shape: np.ndarray
+    branch: int = -1
+
+    @classmethod
+    def below(cls, parent: Node, chosen: np.ndarray, others: np.ndarray) -> _Work:
+        """Return a child of a node, with its columns."""
+        size = 8 * parent.undecided.size
+        shape = np.ones(size)
+        if parent.shape.size:
+            shape[parent.candidates(size)] = parent.shape
+        return cls(parent.lower, chosen, others, parent.active, parent.start.astype(float), shape)
+
+    def places(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the places of the active columns among the undecided ones, and their entries; of those there."""
+        places = np.minimum(self.others.searchsorted(self.active), self.others.size - 1)
+        there = (self.others[places] == self.active) & (self.start != 0)
+        return places[there], self.start[there]
+
+    def node(self, number: int, size: int) -> Node:
+        """Return the node, of so many columns of the problem."""
+        return Node(
+            number, self.lower, self.chosen, packed(self.others, size), self.branch, self.active.astype(np.int32),
+            self.start.astype(np.float32), self.shape[self.others if self.others.size <= _OWN else []],
+        )  # fmt: skip
 
 
 def independent(problem: Quadratic, columns: Sequence[int] | np.ndarray) -> np.ndarray:
