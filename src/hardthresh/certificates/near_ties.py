@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from hardthresh.core.errors import MissingDependencyError, plural
-from hardthresh.core.numbers import number, percent
+from hardthresh.core.numbers import number, percent, signed_percent
 from hardthresh.core.printed import PrintedTable
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class Alternatives:
         rows = []
         for name in list(shares)[:_LISTED]:
             pairs = substitutes.get(name, ())
-            words = ", ".join(f"{other} ({_share(excess)})" for other, excess in pairs[:_SUBSTITUTES])
+            words = ", ".join(f"{other} ({signed_percent(excess)})" for other, excess in pairs[:_SUBSTITUTES])
             if len(pairs) > _SUBSTITUTES:
                 words += f" and {len(pairs) - _SUBSTITUTES} more"
             alone = (words or "none") if name in own else ""
@@ -196,7 +196,3 @@ class Alternatives:
             + ("" if self.exact else ", ranked by a quadratic model")
             + ": there may be others."
         )
-
-
-def _share(excess: float) -> str:
-    return f"{'+' if excess >= 0 else '−'}{100 * abs(excess):.2g} %"

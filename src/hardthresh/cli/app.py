@@ -17,6 +17,7 @@ from hardthresh import __version__
 from hardthresh.core.compiled import describe_kernel
 from hardthresh.core.errors import HardThreshError
 
+from .alternatives import alternatives
 from .convert_journal import convert_journal
 from .demo import demo
 from .fit import fit
@@ -108,6 +109,7 @@ def hardthresh(version: Annotated[bool, VERSION] = False) -> None:
 app.command(cls=FitCommand)(fit)
 app.command()(predict)
 app.command()(prove)
+app.command()(alternatives)
 app.command()(show)
 app.command()(demo)
 app.command()(reproduce)

@@ -72,6 +72,17 @@ def percent(share: float) -> str:
     return f"{whole} %".replace("-", "−")
 
 
+def signed_percent(share: float) -> str:
+    """Return a change as per cent with its sign and two significant digits.
+
+    Examples
+    --------
+    >>> signed_percent(0.0123), signed_percent(-0.2), signed_percent(0.0)
+    ('+1.2 %', '−20 %', '+0 %')
+    """
+    return f"{'−' if share < 0 else '+'}{100 * abs(share):.2g} %"
+
+
 def choices(n: int, k: int) -> str | None:
     """Return the approximate number of subsets of size k of n, or None if it is at most 10^10.
 

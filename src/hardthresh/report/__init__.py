@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .html import write_report
 from .perturbation import plot_perturbation
+from .plots.alternatives import plot_alternatives
 from .plots.choice import plot_criterion, plot_cv
 from .plots.classes import plot_confusion, plot_precision_recall, plot_roc
 from .plots.features import plot_coefficients, plot_correlations, plot_path
@@ -15,6 +16,7 @@ from .plots.survival import kaplan_meier, plot_baseline_hazard, plot_survival
 
 __all__ = [
     "kaplan_meier",
+    "plot_alternatives",
     "plot_baseline_hazard",
     "plot_calibration",
     "plot_coefficients",

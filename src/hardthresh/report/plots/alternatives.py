@@ -1,0 +1,67 @@
+"""The chart of the sets of features that fit nearly as well as a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hardthresh.certificates import Alternatives
+from hardthresh.core.numbers import percent, signed_percent
+
+from .style import DARK, LIGHT, is_narrow, matrix_axes, styled_axes, takes_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SETS = 30
+"""Most sets that are drawn: more rows are not legible."""
+_FEATURES, _NARROW = 24, 10
+"""Most features that are drawn, and those on a telephone."""
+
+
+def alternatives_height(found: Alternatives) -> float:
+    """Return the height in inches that the chart of alternatives needs."""
+    return 1.7 + 0.2 * min(len(found.supports), _SETS)
+
+
+@takes_axes
+def plot_alternatives(found: Alternatives, ax: Axes | None = None) -> Axes:
+    """Draw which features the sets have that fit nearly as well as a model: a row for each set, the best on top.
+
+    Features of the model are dark, others light. A column that is dark in all rows is a feature that is hard to
+    replace. Rows are labelled by the rise of the objective; of many sets the first 30 are drawn, and of many features
+    those of the model and then those that most sets have.
+
+    Parameters
+    ----------
+    found : Alternatives
+        What ``alternatives()`` of a model returned.
+    {axes}
+
+    Examples
+    --------
+    >>> import hardthresh as ht
+    >>> from hardthresh.datasets import load_colon
+    >>> from hardthresh.report import plot_alternatives
+    >>> colon = load_colon()
+    >>> model = ht.SparseLogisticRegression(n_nonzero_coefs=3).fit(colon.data, colon.target)
+    >>> len(plot_alternatives(model.alternatives(tolerance=0.05, most=5)).patches)
+    15
+    """
+    ax = styled_axes(ax, alternatives_height(found))
+    from matplotlib.patches import Rectangle
+
+    own, shares = found.own, found.shares
+    order = [*(name for name in shares if name in own), *(name for name in shares if name not in own)]
+    shown = order[: max(_NARROW if is_narrow(ax) else _FEATURES, len(own))]
+    supports = found.supports[:_SETS]
+    labels = ["the model" if not one.added else signed_percent(one.excess) for one in supports]
+    for i, support in enumerate(supports):
+        for j, name in enumerate(shown):
+            if name in support.names:
+                cell = Rectangle((j - 0.45, i - 0.4), 0.9, 0.8, facecolor=DARK if name in own else LIGHT)
+                cell.set_gid(f"{name}, {labels[i]}: in {percent(shares[name])} of the sets")
+                ax.add_patch(cell)
+    left_out = len(order) - len(shown)
+    if left_out:
+        ax.set_title(f"{left_out} more {found.unit}s in fewer sets", loc="left", fontsize="small")
+    return matrix_axes(ax, labels, shown)

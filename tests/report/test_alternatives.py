@@ -1,0 +1,65 @@
+"""The chart of the sets of features that fit nearly as well as a model."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import hardthresh as ht
+from hardthresh.report import plot_alternatives
+from hardthresh.report.plots.style import DARK, LIGHT
+
+RNG = np.random.default_rng(3)
+X = RNG.standard_normal((60, 6))
+X = np.hstack([X, X + 0.2 * RNG.standard_normal((60, 6))])
+MODEL = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, X[:, 1] - X[:, 3] + 0.5 * RNG.standard_normal(60))
+
+
+@pytest.fixture(scope="module")
+def found():
+    return MODEL.alternatives(tolerance=0.5)
+
+
+def colour(patch):
+    return tuple(round(255 * part) for part in patch.get_facecolor()[:3])
+
+
+def rgb(code):
+    return tuple(int(code[i : i + 2], 16) for i in (1, 3, 5))
+
+
+def test_a_cell_says_that_a_set_has_a_feature(found):
+    ax = Figure().subplots()
+    assert plot_alternatives(found, ax) is ax
+    columns = [label.get_text() for label in ax.get_xticklabels()]
+    assert sorted(columns[:2]) == sorted(found.own)
+    cells = {(round(p.get_y() + 0.4), columns[round(p.get_x() + 0.45)]): colour(p) for p in ax.patches}
+    expected = {
+        (i, name): rgb(DARK if name in found.own else LIGHT)
+        for i, one in enumerate(found.supports)
+        for name in one.names
+    }
+    assert cells == expected
+    assert len({*expected.values()}) == 2
+    rows = [label.get_text() for label in ax.get_yticklabels()]
+    assert rows[[not one.added for one in found.supports].index(True)] == "the model"
+    assert all(text.startswith(("+", "−", "the model")) for text in rows)
+    assert plt.get_fignums() == []
+
+
+def test_many_sets_and_features_are_cut_and_said_to_be():
+    rng = np.random.default_rng(4)
+    noise = rng.standard_normal((50, 60))
+    model = ht.SparseLinearRegression(n_nonzero_coefs=3).fit(noise, rng.standard_normal(50))
+    found = model.alternatives(tolerance=0.5)
+    ax = plot_alternatives(found, Figure(figsize=(8, 6)).subplots())
+    columns, rows = (len(axis.get_ticklabels()) for axis in (ax.xaxis, ax.yaxis))
+    assert (columns, rows) == (24, 30)
+    assert ax.get_title(loc="left") == f"{len(found.shares) - 24} more features in fewer sets"
+    narrow = plot_alternatives(found, Figure(figsize=(4, 6)).subplots())
+    assert len(narrow.xaxis.get_ticklabels()) == 10
+
+
+def test_the_model_alone_is_drawn():
+    alone = ht.SparseLinearRegression(n_nonzero_coefs=1).fit(X, X[:, 1]).alternatives()
+    assert len(plot_alternatives(alone, Figure().subplots()).patches) == 1
