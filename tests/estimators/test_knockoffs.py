@@ -308,6 +308,21 @@ def test_it_is_stored_and_loaded(tmp_path):
     assert loaded.estimator.n_nonzero_coefs == 5
 
 
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"support_": np.array([30])}, "support_ names features beyond the 30 columns"),
+        ({"statistics_": np.full((1, 30), np.nan)}, "statistics_ holds NaN"),
+        ({"e_values_": np.zeros(3)}, r"e_values_ has shape \(3,\)"),
+    ],
+)
+def test_what_does_not_fit_together_is_not_stored(attributes, message, tmp_path):
+    model = selector().fit(X, Y)
+    vars(model).update(attributes)
+    with pytest.raises(ht.storage.StorageError, match=f"not a sound Knockoffs: {message}"):
+        ht.save(model, tmp_path / "selector.json")
+
+
 # --- data and settings -----------------------------------------------------------------------------------------------
 
 
