@@ -184,9 +184,13 @@ class KnockoffPlan:
         tested = np.arange(len(second_moments)) if tested is None else tested
         name = partial(numbered, "column") if name is None else name
         scale = np.sqrt(np.diag(second_moments))
-        precision = _inverse(second_moments / np.outer(scale, scale), name)
+        correlation = second_moments / np.outer(scale, scale)
+        precision = _inverse(correlation, name)
         of_tested = precision[np.ix_(tested, tested)]
-        covariance = _inverse(of_tested, lambda j: name(int(tested[j])))  # given the columns that are not tested
+        others = np.setdiff1d(np.arange(len(correlation)), tested)
+        across = correlation[np.ix_(others, tested)]
+        explained = across.T @ np.linalg.solve(correlation[np.ix_(others, others)], across)
+        covariance = correlation[np.ix_(tested, tested)] - explained  # given the columns that are not tested
         unit = np.sqrt(np.diag(covariance))
         diagonal = maximum_entropy_diagonal(covariance / np.outer(unit, unit)) * unit**2
         noise = 2.0 * np.diag(diagonal) - diagonal[:, None] * of_tested * diagonal
