@@ -167,7 +167,7 @@ def test_what_it_takes_off_leaves_a_convex_function():
     rng = np.random.default_rng(5)
     X = columns(rng, 60, 10) + rng.standard_normal(10)  # whose means the intercept takes
     f = LinearModel(np.column_stack([X, np.ones(60)]), X[:, 0], l2=np.append(np.full(10, 0.03), 0.0))
-    D = convexity(f, np.array([10]), f.evaluate(f.zeros()))
+    D = convexity(f, np.array([10]), f.evaluate(f.zeros()), np.inf)
     eigenvalues = np.linalg.eigvalsh(f.hessian(f.evaluate(f.zeros())) - np.diag(D))
     assert D[10] == 0.0
     assert (D[:10] > 0.03).all()

@@ -22,8 +22,8 @@ ROUNDS = 12
 """Limit of data passes. Of 40 fits of all losses the relaxation took at most 9."""
 WIDEST = 512
 """The most coordinates of which a Hessian is computed: it takes 2 MB, and a search on it about a second."""
-_PRODUCTS = 1 << 33
-"""The most products in the Gram matrix of all columns: half a second."""
+_PRODUCTS = 1 << 30
+"""The most products of a Gram matrix of all columns for each round that is allowed: less than a second for 12."""
 _BALANCED = 1e-9
 """The share of f up to which free coordinates may be off their best values, by Newton's decrement, which is taken off
 the bound."""
@@ -56,7 +56,8 @@ def lower_bound(objective: Any, constraint: Constraint, at: Evaluation, *, round
     at : Evaluation
         f at a point of the set, such as the answer: where the search for v begins.
     rounds : int
-        Limit of data passes, >= 1.
+        Limit of data passes, >= 1. Of Gram matrices of all columns, which bounds without a ridge need, it allows 2^30
+        products for each pass.
 
     Returns
     -------
@@ -100,13 +101,13 @@ def lower_bound(objective: Any, constraint: Constraint, at: Evaluation, *, round
         at = objective.evaluate(as_double(at.point))
     if not objective.convex or model_with_kink(objective) is not None:
         return None
-    terms = perspective(objective, constraint, at)
+    terms = perspective(objective, constraint, at, rounds * _PRODUCTS)
     if terms is None:
         return None
     return _Search(objective, terms).run(at, rounds)
 
 
-def perspective(objective: Any, constraint: Constraint, at: Evaluation) -> Perspective | None:
+def perspective(objective: Any, constraint: Constraint, at: Evaluation, products: float) -> Perspective | None:
     """Return the perspective of what may be taken off an objective that is convex after it; None where nothing is.
 
     Where nothing may be taken off for some unit, or units overlap, all coordinates count as always allowed: the bound
@@ -124,26 +125,25 @@ def perspective(objective: Any, constraint: Constraint, at: Evaluation) -> Persp
         owner = np.where(numbers == structure.candidates, -1, numbers)
         counted = np.flatnonzero(owner >= 0)
     if isinstance(structure, CoordinateBudget | BlockBudget):
-        diagonal = convexity(objective, np.flatnonzero(owner < 0), at)
+        diagonal = convexity(objective, np.flatnonzero(owner < 0), at, products)
         least = np.full(structure.candidates, inf if structure.budget else 1.0)  # of none any will do: they are 0
         np.minimum.at(least, owner[counted], diagonal[counted])
         if (least > 0).all():
             return Perspective(owner, least, min(structure.budget, structure.candidates), bounds)
-    few = d < objective.traits.n_rows and d <= WIDEST and 8 * objective.traits.n_rows * d * d <= _PRODUCTS
-    return Perspective(np.full(d, -1), np.zeros(0), 0) if few else None  # for about eight Hessians
+    few = d < objective.traits.n_rows and d <= WIDEST and 4 * objective.traits.n_rows * d * d <= products
+    return Perspective(np.full(d, -1), np.zeros(0), 0) if few else None  # for about four Hessians
 
 
-def convexity(objective: Any, free: np.ndarray, at: Evaluation) -> np.ndarray:
+def convexity(objective: Any, free: np.ndarray, at: Evaluation, products: float) -> np.ndarray:
     r"""Return D >= 0, shape (d,), such that f less :math:`w^\top D w / 2` is convex at the best free coordinates.
 
     It is the ridge of f. Of least squares with more rows than columns it is the ridge and :math:`\mu` times the squares
     of the columns, where free columns are projected out of them: :math:`\mu` is the smallest eigenvalue of their
-    correlations. Not for more than 512 columns, or more than 2^33 products in their Gram matrix: that would take longer
-    than the rest.
+    correlations. Not for more than 512 columns, or more than so many products in their Gram matrix.
     """
     ridge = np.array(np.broadcast_to(double(objective.ridge), tuple(objective.shape)))
     n, d = objective.traits.n_rows, ridge.size
-    if not objective.traits.quadratic or n <= d or d > WIDEST or n * d * d > _PRODUCTS:
+    if not objective.traits.quadratic or n <= d or d > WIDEST or n * d * d > products:
         return ridge
     rest = np.setdiff1d(np.arange(d), free)
     Q = double(objective.hessian(at))
