@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 import hardthresh as ht
+from hardthresh.certificates.gap import gap_sentence
 from hardthresh.core.errors import HardThreshError, InvalidInputError, MissingDependencyError
 from hardthresh.estimators.linear.summary import CAUTION
 from levels import only_at
@@ -274,7 +275,7 @@ def test_a_copy_needs_the_data_and_then_says_the_same(table):
     X, y = table
     model = ht.SparsePoissonRegression(n_nonzero_coefs=2).fit(X, y)
     again = pickle.loads(pickle.dumps(model))
-    with pytest.raises(HardThreshError, match="the same holds for summary"):
+    with pytest.raises(HardThreshError, match=r"give them again, as in certificate\(X, y\), summary\(X, y\)"):
         again.summary()
     with pytest.raises(InvalidInputError, match="belong to data"):
         again.summary(sample_weight=np.ones(80))
@@ -337,3 +338,26 @@ def test_a_fit_that_was_cut_short_is_said_to_be(table):
     with pytest.warns(ConvergenceWarning):
         model = ht.SparsePoissonRegression(n_nonzero_coefs=2, solver="iht", max_iter=1).fit(X, y)
     assert f"NOT converged: {model.stop_reason_}" in str(model.summary())
+
+
+def test_the_head_has_the_gap_to_the_lower_bound(table):
+    X, y = table
+    model = ht.SparsePoissonRegression(n_nonzero_coefs=2, alpha=0.1).fit(X, y)
+    summary = model.summary()
+    assert summary.gap == model.certificate().gap == summary.to_dict()["gap"]
+    assert 0.0 < summary.gap < 0.5
+    assert "Gap to a lower bound of all sets: " in str(summary)
+    assert "Gap" not in str(ht.SparsePoissonRegression(n_nonzero_coefs=2).fit(X[:4], y[:4]).summary())
+
+
+@pytest.mark.parametrize(
+    ("gap", "words"),
+    [
+        (None, ""),
+        (0.8, "Gap to a lower bound of all sets: 80 %: nothing is proved, and nothing said against this set"),
+        (0.02, "Gap to a lower bound of all sets: 2 %: no set of this size has an objective lower by more"),
+        (0.0, "Gap to a lower bound of all sets: none, so that no other set of this size is better"),
+    ],
+)
+def test_the_gap_in_words(gap, words):
+    assert gap_sentence(gap) == words

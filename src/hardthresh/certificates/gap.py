@@ -52,3 +52,14 @@ def bound_sentence(value: float, bound: float | None, gap: float | None) -> str:
         f"Lower bound: no set of this size has an objective below {number(bound)}, and this one has {number(value)} "
         f"(gap {percent(gap)})."
     )
+
+
+def gap_sentence(gap: float | None) -> str:
+    """Return the same in short, for the head of a summary; empty without a bound."""
+    if gap is None:
+        return ""
+    if gap >= WEAK:
+        return f"Gap to a lower bound of all sets: {percent(gap)}: nothing is proved, and nothing said against this set"
+    if gap <= PROVED:
+        return "Gap to a lower bound of all sets: none, so that no other set of this size is better"
+    return f"Gap to a lower bound of all sets: {percent(gap)}: no set of this size has an objective lower by more"

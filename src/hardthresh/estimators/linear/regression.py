@@ -56,7 +56,7 @@ class SparseLinearRegression(SparseRegressor):
     -----
     Cost: 5 to 20 data passes. Guarantee: that of the solver; the default stops at a basic feasible point that longer
     projected steps do not improve, and `certificate` says how it stands against every single exchange of features.
-    Global optimality is not claimed (heuristic).
+    Global optimality is not claimed (heuristic); `prove` tries to prove it, and ``solver="exact"`` goes on until it is.
 
     References
     ----------

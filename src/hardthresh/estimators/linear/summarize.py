@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hardthresh.arrays import double, move, to_numpy
+from hardthresh.certificates import lower_bound, relative_gap
 from hardthresh.certificates.effects import UnitEffect, unit_effects
 from hardthresh.certificates.kinks import model_with_kink
 from hardthresh.core.objective import Evaluation
@@ -57,6 +58,7 @@ def summarize(estimator: Any, problem: Problem, w: Array, subject: str = "") -> 
         unit = examined.feature(unit)
         return problem.group_name(unit) if problem.grouped else facts.names[unit]
 
+    bound = lower_bound(examined.objective, examined.constraint, examined.objective.evaluate(examined.point))
     numbers = problem.unit_numbers(support)
     worth = {}
     for j in to_numpy(problem.features(support)).tolist():
@@ -91,6 +93,7 @@ def summarize(estimator: Any, problem: Problem, w: Array, subject: str = "") -> 
         correlations=_correlations(problem, facts, effects),
         subject=subject,
         unknown="" if model_with_kink(objective) is None else "a loss with a kink has no second derivatives",
+        gap=None if bound is None else relative_gap(at.value, bound, objective.lower_bound),
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hardthresh.certificates.gap import gap_sentence
 from hardthresh.core.errors import MissingDependencyError, plural
 from hardthresh.core.numbers import number, percent, signed
 from hardthresh.core.printed import PrintedTable
@@ -110,6 +111,9 @@ class Summary:
         What the objective, the scores, the dispersion and `worth` are about, if not the model itself.
     unknown : str
         Why no standard errors and substitutes are known; empty if they were computed.
+    gap : float or None
+        How far a lower bound of the objective of all sets of as many features is below that of these
+        (`hardthresh.certificates.relative_gap`); None without a bound. A large gap says nothing against the model.
     """
 
     facts: Facts
@@ -126,6 +130,7 @@ class Summary:
     correlations: Correlations
     subject: str = ""
     unknown: str = ""
+    gap: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the summary as numbers, words and lists, which `json` can write; None stands for NaN."""
@@ -143,6 +148,7 @@ class Summary:
             "dispersion": self.dispersion,
             "converged": self.converged,
             "reason": self.reason,
+            "gap": self.gap,
             "about": self.subject or "the model",
             "standard_errors": CAUTION,
             "features": [self._record(feature) for feature in self.facts.features],
@@ -209,6 +215,7 @@ class Summary:
             + ("" if self.dispersion is None or isnan(self.dispersion) else f"; dispersion {number(self.dispersion)}"),
             words.held_out(facts),
             f"{'Converged' if self.converged else 'NOT converged'}: {self.reason}",
+            gap_sentence(self.gap),
         ]
         return [line for line in lines if line]
 
