@@ -260,7 +260,7 @@ def test_an_empty_selection_explains_the_level_and_the_offset():
     """Check 19: eight features ahead of their knockoffs are too few for the level .05."""
     model = selector(fdr=0.05, random_state=1)
     message = (
-        r"nothing is selected at fdr=0.05: at the best threshold (\d+) features are ahead of their knockoffs and 0 "
+        r"nothing is selected at fdr=0.05: the best threshold has (\d+) features ahead of their knockoffs and 0 "
         r"behind, an estimated share of \(1 \+ 0\) / \1 = 0\.1\d*; with offset=1 this level takes 20 or more"
     )
     with pytest.warns(NothingFoundWarning, match=message):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hardthresh.core.errors import plural
 from hardthresh.selection.knockoffs import smallest_proportions
 
 _ROUNDING = 1e-9
@@ -84,13 +85,13 @@ def why_empty(selector: Any) -> str:
         return f"{nothing}: no feature is more important than its knockoff"
     sizes, proportions = smallest_proportions(statistics, selector.offset)
     best = sizes[np.argmin(proportions)]
-    ahead, behind = np.count_nonzero(statistics >= best), np.count_nonzero(statistics <= -best)
+    ahead, behind = (int(np.count_nonzero(beyond)) for beyond in (statistics >= best, statistics <= -best))
     plus, least = ("1 + ", least_selected(selector.fdr)) if selector.offset else ("", 1)
     too_few = f"; with offset=1 this level takes {least} or more" if ahead < least else ""
     return (
-        f"{nothing}: at the best threshold {ahead} features are ahead of their knockoffs and {behind} behind, an "
-        f"estimated share of ({plus}{behind}) / {ahead} = {proportions.min():.3g}{too_few}. A level has to be chosen "
-        "before looking at the data"
+        f"{nothing}: the best threshold has {plural(ahead, 'feature')} ahead of their knockoffs and {behind} behind, "
+        f"an estimated share of ({plus}{behind}) / {ahead} = {proportions.min():.3g}{too_few}. A level has to be "
+        "chosen before looking at the data"
     )
 
 
