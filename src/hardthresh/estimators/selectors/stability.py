@@ -38,7 +38,7 @@ class StabilitySelection(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
     The rows are divided at random into two halves, many times. The model is fitted to each half, and the share of the
     halves that choose a feature is its inclusion frequency:
 
-    .. math:: \hat\pi_j = \frac{1}{2B} \sum_{b=1}^{B} \big( 1[j \in \hat S(A_b)] + 1[j \in \hat S(A_b')] \big), \qquad
+    .. math:: \hat\pi_j = \frac{1}{2B} \sum_{b=1}^{B} \bigl(1[j \in \hat S(A_b)] + 1[j \in \hat S(A_b')]\bigr), \qquad
               A_b \cap A_b' = \emptyset
 
     The features with :math:`\hat\pi_j \ge \tau` are selected. The frequencies are the product: they tell the features
@@ -67,10 +67,10 @@ class StabilitySelection(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
 
     Attributes
     ----------
-    inclusion_frequencies_ : array, shape (n_features_in_,)
+    inclusion_frequencies_ : array, shape (n_features,)
         The share of the halves that choose each feature: of the columns of X, of which a categorical one counts as
         chosen if any of its levels is, and those of a group of `groups` each as often as it.
-    pair_frequencies_ : array, shape (n_features_in_,)
+    pair_frequencies_ : array, shape (n_features,)
         The share of the pairs of which both halves choose a feature.
     support_ : array of int, shape (n_selected,)
         The features whose inclusion frequency is at least the threshold.
