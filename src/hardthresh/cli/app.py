@@ -27,6 +27,7 @@ from .prove import prove
 from .reproduce import reproduce
 from .settings import FitCommand
 from .show import show
+from .stability import stability
 from .terminal import discard, write_stderr, write_stdout
 
 # the base class of all errors of the command-line parser: BadParameter, UsageError, then this one
@@ -110,6 +111,7 @@ app.command(cls=FitCommand)(fit)
 app.command()(predict)
 app.command()(prove)
 app.command()(alternatives)
+app.command(cls=FitCommand)(stability)
 app.command()(show)
 app.command()(demo)
 app.command()(reproduce)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,7 +17,6 @@ from .options import (
     check_output,
     check_together,
     k_of,
-    names_of,
     remarks_on_k,
 )
 from .terminal import write_stderr
@@ -111,27 +110,16 @@ def fit(
     given = [name for name in ("cv", "rule", "scoring", "averaging", "ebic_gamma") if _given(ctx, name)]
     check_criterion(criterion, given, n_features_original)
 
-    check_together(
-        loss,
-        targets=target or (),
-        time=time,
-        event=event,
-        strata=strata,
-        order=order,
-        offset=offset,
-        exposure=exposure,
-        classes=classes,
-        positive_class=positive_class,
-    )
+    check_together(ctx.params)
 
     from .learning import check_scoring, finish, folds_of, learn
-    from .settings import settings_of
+    from .settings import common_settings
     from .training import read_training
 
     training = read_training(data, ctx.params, quiet=quiet)
     table, task, imputer = training.table, training.task, training.imputer
-    always = [table.position(name) for name in names_of(always_include)]
-    chosen = k_of(k, table.X.shape[1] - len(always))
+    settings = common_settings(table, task, ctx.params)
+    chosen = k_of(k, table.X.shape[1] - len(settings["always_include"] or ()))
     ridge = alpha_of(alpha)
     scoring = check_scoring(scoring)
     if max_k is not None and chosen != "search":
@@ -141,17 +129,7 @@ def fit(
         options = ("rule",) if validated else ("scoring", "rule", "averaging", "criterion")
         for remark in remarks_on_k(k, chosen, [name for name in options if _given(ctx, name)]):
             write_stderr(f"note: {remark}")
-    settings: dict[str, Any] = {
-        "n_nonzero_coefs": chosen,
-        "always_include": always or None,
-        "positive": positive,
-        **({"categorical_features": names_of(categorical)} if categorical else {}),
-        "fit_intercept": not no_intercept,
-        "standardize": not no_standardize,
-        "max_iter": max_iter,
-        "random_state": seed,
-        **settings_of(own or (), task.loss, sorted(set(task.y.tolist())) if task.counts else ()),
-    }
+    settings["n_nonzero_coefs"] = chosen
     if validated and criterion != "cv":
         settings |= {"alphas": ridge, "criterion": criterion, "ebic_gamma": ebic_gamma, "max_nonzero_coefs": max_k}
         settings["n_features_original"] = n_features_original

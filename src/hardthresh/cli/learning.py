@@ -90,29 +90,49 @@ def learn(
     """
     from sklearn.pipeline import Pipeline
 
-    kind: Any = models()[task.loss, validated]
-    if "fit_intercept" not in signature(kind).parameters and not settings.pop("fit_intercept"):
-        raise InvalidInputError(f"the model of the {task.loss} loss has no intercept; leave --no-intercept out")
-    model = kind(**settings, verbose=sys.stderr.isatty() and not quiet)
+    model = model_of(table, task, settings, validated=validated, quiet=quiet)
     began = perf_counter()
-    model._names_in_messages = table.names  # the estimator gets a bare matrix
-    strata = {} if table.strata is None else {"strata": table.strata}
-    model.fit(table.X, task.y, sample_weight=table.weight, offset=table.offset, **strata)
+    model.fit(table.X, task.y, **parameters_of_fit(table))
     seconds = perf_counter() - began
-    if task.order:
-        model.classes_ = np.asarray(task.order)[model.classes_]
-    model.set_params(verbose=False)
-    if (
-        table.names is not None and imputer is None
-    ):  # what scikit-learn does for data frames; a sparse matrix has no names to give
-        model.feature_names_in_ = np.asarray(table.names, dtype=object)
-    if task.outputs:
-        model.output_names_ = np.asarray(task.outputs, dtype=object)
+    finished(model, table, task, named=imputer is None)
     scores = {}
     if not hasattr(model, "scores_"):
         problem, result = model._untouched_training()
         scores = model._fit_scores(problem, problem.objective.evaluate(result.w))
     model.certificate()
+    fitted = model if imputer is None else Pipeline([("impute", imputer), ("model", model)])
+    return fitted, {"command": command, "data": data_of(table, task), "seconds": seconds, "scores": scores}
+
+
+def model_of(table: Data, task: Task, settings: dict[str, Any], *, validated: bool, quiet: bool) -> Any:
+    """Return the estimator of a task, not fitted; `settings` are its parameters."""
+    kind: Any = models()[task.loss, validated]
+    if "fit_intercept" not in signature(kind).parameters and not settings.pop("fit_intercept"):
+        raise InvalidInputError(f"the model of the {task.loss} loss has no intercept; leave --no-intercept out")
+    model = kind(**settings, verbose=sys.stderr.isatty() and not quiet)
+    model._names_in_messages = table.names  # the estimator gets a bare matrix
+    return model
+
+
+def parameters_of_fit(table: Data) -> dict[str, Any]:
+    """Return what `fit` takes besides X and y."""
+    given = {"sample_weight": table.weight, "offset": table.offset, "strata": table.strata}
+    return {name: values for name, values in given.items() if values is not None}
+
+
+def finished(model: Any, table: Data, task: Task, *, named: bool) -> None:
+    """Give a fitted model the labels of its classes and outputs and, if they are to be `named`, of its columns."""
+    if task.order:
+        model.classes_ = np.asarray(task.order)[model.classes_]
+    model.set_params(verbose=False)
+    if table.names is not None and named:  # what scikit-learn does for data frames; a sparse matrix has no names
+        model.feature_names_in_ = np.asarray(table.names, dtype=object)
+    if task.outputs:
+        model.output_names_ = np.asarray(task.outputs, dtype=object)
+
+
+def data_of(table: Data, task: Task) -> dict[str, Any]:
+    """Return the data in a few words, for notes and reports."""
     n, d = table.X.shape
     dtype = getattr(table.X, "dtype", np.dtype(np.float64))
     data = {"source": Path(table.source).name, "target": table.target_name, "n": n, "d": d, "dtype": str(dtype)}
@@ -121,8 +141,7 @@ def learn(
     if table.offset is not None:
         data |= {"exposure" if table.exposed else "offset": table.offset_name}
     data |= {} if table.strata is None else {"strata": table.strata_name}
-    fitted = model if imputer is None else Pipeline([("impute", imputer), ("model", model)])
-    return fitted, {"command": command, "data": data, "seconds": seconds, "scores": scores}
+    return data
 
 
 def finish(model: Any, notes: dict[str, Any], *, out: Path | None, report: Path | None, quiet: bool) -> None:

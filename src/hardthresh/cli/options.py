@@ -6,6 +6,7 @@ import csv
 from collections.abc import Mapping, Sequence
 from math import inf
 from pathlib import Path
+from typing import Any
 
 from hardthresh.core.checking import checked_integer, checked_word
 from hardthresh.core.errors import InvalidInputError
@@ -128,26 +129,18 @@ def check_criterion(criterion: str, given: Sequence[str], n_features_original: i
         raise InvalidInputError(f"--n-features-original is for --criterion ebic and gic, not for {criterion}")
 
 
-def check_together(
-    loss: str,
-    *,
-    targets: Sequence[str],
-    time: str | None,
-    event: str | None,
-    strata: str | None,
-    order: str | None,
-    offset: str | None,
-    exposure: str | None,
-    classes: bool,
-    positive_class: str | None,
-) -> None:
-    """Check that the options about the target and the offset go together.
+def check_together(options: Mapping[str, Any]) -> None:
+    """Check that the options about the target and the offset, by their names in `fit`, go together.
 
     Raises
     ------
     InvalidInputError
         With the options that do not.
     """
+    loss, targets, order = options["loss"], options["target"] or (), options["order"]
+    time, event, strata = options["time"], options["event"], options["strata"]
+    offset, exposure = options["offset"], options["exposure"]
+    classes, positive_class = options["classes"], options["positive_class"]
     if (time is None) != (event is None):
         raise InvalidInputError("--time and --event go together: a time, and whether the event happened then")
     twice = [name for place, name in enumerate(targets) if name in targets[:place]]

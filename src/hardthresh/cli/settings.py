@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from typer.core import TyperCommand
 
 from hardthresh.core.errors import InvalidInputError, format_value
 
-from .data import listed
+from .data import Data, listed
+from .options import names_of
+
+if TYPE_CHECKING:
+    from .task import Task
 
 
 class FitCommand(TyperCommand):
@@ -66,6 +70,34 @@ def own_settings() -> dict[str, tuple[str, ...]]:
     return {
         loss: tuple(name for name in signature(model).parameters if name not in common)
         for loss, model in chosen.items()
+    }
+
+
+def common_settings(table: Data, task: Task, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a model that do not depend on how its number of features is chosen.
+
+    Parameters
+    ----------
+    table, task :
+        The data.
+    options : mapping
+        The options of ``hardthresh fit``, by the names of its parameters.
+
+    Raises
+    ------
+    InvalidInputError
+        For columns that the table does not have, and settings that the model of the loss does not have.
+    """
+    categorical = names_of(options["categorical"])
+    return {
+        "always_include": [table.position(name) for name in names_of(options["always_include"])] or None,
+        "positive": options["positive"],
+        **({"categorical_features": categorical} if categorical else {}),
+        "fit_intercept": not options["no_intercept"],
+        "standardize": not options["no_standardize"],
+        "max_iter": options["max_iter"],
+        "random_state": options["seed"],
+        **settings_of(options["own"] or (), task.loss, sorted(set(task.y.tolist())) if task.counts else ()),
     }
 
 

@@ -137,6 +137,8 @@ def training_of(ctx: typer.Context, model: Path, data: Path) -> Refitted:
     """
     from hardthresh.storage import load, load_notes
 
+    from .learning import parameters_of_fit
+
     fitted, notes = load(model), load_notes(model)
     imputer, last = (fitted[0], fitted[-1]) if hasattr(fitted, "steps") else (None, fitted)
     if not hasattr(last, "support_"):
@@ -153,10 +155,9 @@ def training_of(ctx: typer.Context, model: Path, data: Path) -> Refitted:
     if names is not None and table.names is not None:
         table = table.chosen([table.position(str(name)) for name in names])
     y = np.asarray(task.order)[task.y] if task.order else task.y
-    more = {"sample_weight": table.weight, "offset": table.offset, "strata": table.strata}
     with _matched_by_position():
         X = table.X if imputer is None else imputer.transform(table.X)
-    return Refitted(last, X, y, {name: values for name, values in more.items() if values is not None})
+    return Refitted(last, X, y, parameters_of_fit(table))
 
 
 def _options_of_fit(ctx: typer.Context, model: Path, command: str) -> dict[str, Any]:

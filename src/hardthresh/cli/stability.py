@@ -1,0 +1,135 @@
+"""``hardthresh stability``: how often half-samples of the rows choose each feature."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hardthresh.core.checking import checked_word
+from hardthresh.core.errors import InvalidInputError
+
+from .fit import fit
+from .options import alpha_of, check_output, check_together, k_of
+from .sharing import with_options_of
+
+SHOWN = 20  # features, at most, in the table; arbitrary: it fits one screen
+OF_THE_CHOICE_OF_K = frozenset(
+    {"max_k", "criterion", "ebic_gamma", "n_features_original", "cv", "rule", "scoring", "averaging"}
+)
+"""The options of `fit` that have no meaning where k is given."""
+
+
+@with_options_of(fit, without=OF_THE_CHOICE_OF_K)
+def stability(
+    ctx: typer.Context,
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="The rows, in any format that fit reads.")],
+    *,
+    k: Annotated[int, typer.Option(min=1, help="Number of features that each half-sample chooses.")],
+    pairs: Annotated[int, typer.Option(min=1, help="Number of pairs of half-samples.")] = 50,
+    threshold: Annotated[float, typer.Option(help="Frequency above 1/2 from which on features are selected.")] = 0.75,
+    bound: Annotated[str, typer.Option(help="The bound on false selections: unimodal, or worst_case.")] = "unimodal",
+    alpha: Annotated[str, typer.Option(help="Ridge on the mean loss: auto, or a number.")] = "auto",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the half-samples.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Number of half-samples that are fitted at a time.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="Write the frequencies of all features to this .csv file.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a report to this .html file.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors and warnings.")] = False,
+    **options: Any,
+) -> None:
+    """Show how often fits to random halves of the rows choose each feature.
+
+    The rows are read, and the model is set, by the options of `fit`.
+    """
+    reads = {"the file of data": data}
+    check_output(out, "--out", ".csv", reads)
+    check_output(report, "--report", ".html", reads)
+    checked_word("--bound", bound, ("unimodal", "worst_case"))
+    check_together(ctx.params)
+    ridge = alpha_of(alpha)
+    if isinstance(ridge, list):
+        raise InvalidInputError(f"--alpha {alpha} has several ridges, which only a choice of k compares; give one")
+
+    from hardthresh.core.files import write_file
+    from hardthresh.estimators import StabilitySelection
+
+    from .learning import data_of, finished, model_of, parameters_of_fit
+    from .settings import common_settings
+    from .spreadsheet import csv_text
+    from .terminal import Terminal
+    from .training import read_training
+
+    training = read_training(data, ctx.params, quiet=quiet)
+    table, task = training.table, training.task
+    settings = common_settings(table, task, ctx.params)
+    settings["n_nonzero_coefs"] = k_of(str(k), table.X.shape[1] - len(settings["always_include"] or ()))
+    settings["alpha"] = None if ridge == "auto" else ridge
+    selector = StabilitySelection(
+        model_of(table, task, settings, validated=False, quiet=quiet),
+        n_pairs=pairs,
+        threshold=threshold,
+        bound=bound,
+        random_state=seed,
+        n_jobs=jobs,
+    )
+    selector.fit(table.X, task.y, **parameters_of_fit(table))
+    finished(selector.estimator_, table, task, named=True)
+    names = [f"feature {j}" for j in range(selector.n_features_in_)] if table.names is None else list(table.names)
+    if table.names is not None:
+        selector.feature_names_in_ = selector.estimator_.feature_names_in_
+    if out is not None:
+        header = ("feature", "inclusion_frequency", "pair_frequency", "selected")
+        write_file(out, csv_text([header, *_frequencies(selector, names)]).encode())
+    if report is not None:
+        from hardthresh.report import write_report
+
+        write_report(selector, report, data_summary=data_of(table, task), command=ctx.obj)
+    if not quiet:
+        console = Terminal()
+        _print(console, selector, names)
+        for what, path in (("Frequencies", out), ("Report", report)):
+            if path is not None:
+                console.print(f"{what}: {path}", markup=False)
+
+
+def _frequencies(selector: Any, names: list[str]) -> list[tuple[str, float, float, bool]]:
+    """Return the frequencies of all features, the highest first: in half-samples, in pairs, and whether selected."""
+    every = zip(
+        names,
+        selector.inclusion_frequencies_.tolist(),
+        selector.pair_frequencies_.tolist(),
+        selector.get_support().tolist(),
+        strict=True,
+    )
+    return sorted(every, key=lambda row: (-row[1], -row[2]))
+
+
+def _print(console: Any, selector: Any, names: list[str]) -> None:
+    """Print the highest frequencies, and what the threshold guarantees."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from hardthresh.core.errors import plural
+    from hardthresh.core.numbers import percent
+
+    grid = Table(box=None, header_style="bold", padding=(0, 1))
+    grid.add_column("feature", overflow="fold")
+    for header in ("in half-samples", "in both of a pair"):
+        grid.add_column(header, justify="right")
+    grid.add_column("")
+    chosen = [row for row in _frequencies(selector, names) if row[1]]
+    for name, inclusion, pair, selected in chosen[:SHOWN]:
+        mark = "selected" if selected else ""
+        grid.add_row(Text(str(name)), percent(inclusion), percent(pair), mark, style="" if selected else "dim")
+    statement = selector.statement()
+    console.print(
+        f"{plural(len(selector.support_), 'feature')} in at least {percent(statement.threshold)} of "
+        f"{2 * statement.n_pairs:,} half-samples",
+        style="bold",
+        markup=False,
+    )
+    console.print(grid)
+    if len(chosen) > SHOWN:
+        console.print(f"{len(chosen) - SHOWN:,} more are chosen at least once", style="dim", markup=False)
+    console.print(f"\n{statement}", markup=False)
