@@ -136,7 +136,7 @@ def test_halves_in_batches_choose_the_same(monkeypatch):
 
 
 def test_an_outlier_outside_a_half_does_not_blur_its_columns():
-    """Over the half without it the column is a millionth of what it is over all rows, which standardise the columns."""
+    """Over the rows without it the column varies by ten millionths of its deviation over all rows."""
     X, y = table(100)
     X[:, 7] = y + 0.1 * X[:, 7]
     X[0, 7] = 1e8

@@ -37,9 +37,6 @@ of squares that is higher by .6 %."""
 _ROUNDS = 4
 """Limit of the searches of a half. On these data no half asks for more than 3; of 200 rows, 1,000 columns and k = 20 a
 quarter does, whose columns are as good as exchangeable."""
-_LEAST_SHARE = 0.01
-"""The variance of a column over a half is computed anew if it is less than this share of its mean square over the half
-about the origin, where two digits are lost; see `Design.part_moments`."""
 _EFFORT = EFFORTS["balanced"]
 """A half is searched as the default solver does."""
 
@@ -144,27 +141,12 @@ class _HalfSamples(TrainingSets):
         variance = double(design.pullback_squares(shares)).T.copy()
         size = variance.mean(axis=0)
         if intercept:
-            squares = variance.copy()
-            variance -= mean * mean
-            for number, far in enumerate(~(variance >= _LEAST_SHARE * squares)):
-                columns = np.flatnonzero(far[: self._n_columns])
-                if columns.size:
-                    exact = self._moments(number, columns)
-                    mean[number, columns], variance[number, columns], slope[number, columns] = exact
+            variance -= mean * mean  # columns are centred over all rows; what rounding would blur counts as constant
         else:
             mean[:] = 0.0
         each = zip(mean, variance, slope, level.tolist(), spread.tolist(), strict=True)
         self._folds = [self._fold(*moments) for moments in each]
         self._single = self._in_single(size)
-
-    def _moments(self, number: int, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the mean, the variance and the covariance with y of some columns over a set, from its rows alone."""
-        rows = self._training[number]
-        part = self._design.columns(move(columns, self._y))
-        read = part.part_moments(self._row_weights, self._y, [move(rows, self._y)], centred=True)
-        mean, squares, products = (double(each)[0] for each in read)
-        total = double(self._row_weights)[rows].sum()
-        return mean, squares / total, products / total
 
     def supports(self, budget: int, ridge: float) -> list[np.ndarray]:
         """Return the columns that each set chooses with a ridge."""
