@@ -135,6 +135,17 @@ def test_fixed_knockoffs_of_weighted_rows_have_the_weighted_moments():
     assert_allclose(across, 0.0, atol=1e-9)
 
 
+def test_with_fixed_knockoffs_a_rotation_of_the_rows_changes_nothing():
+    """The law that the level of fixed knockoffs rests on: the statistics depend on the products of all rows alone."""
+    table = np.column_stack([X[:, :6], 0.5 * X[:, :6] + X[:, 6:12]])
+    table, y = table - table.mean(axis=0), Y - Y.mean()
+    v = np.random.default_rng(5).standard_normal((300, 1))
+    v = v - v.mean()
+    turn = np.eye(300) - 2.0 * v @ v.T / (v.T @ v)  # a reflection that keeps a column of ones
+    for model in (ht.SparseLinearRegression(n_nonzero_coefs=3), ht.SparseLinearRegression()):
+        assert_allclose(by_path(model, turn @ table, turn @ y, least=4), by_path(model, table, y, least=4), atol=1e-6)
+
+
 def test_fixed_knockoffs_need_no_rows_of_weight_zero():
     more, weights = np.vstack([X, X[:9] + 1.0]), np.r_[np.ones(300), np.zeros(9)]
     without = selector(kind="fixed").fit(X, Y)
@@ -458,6 +469,11 @@ def test_estimators_and_data_that_cannot_be_used_are_refused():
     for classifier in (LogisticRegression(), ht.SparseLogisticRegression()):
         with pytest.raises(InvalidInputError, match='kind="fixed" is for least squares'):
             ht.Knockoffs(classifier, kind="fixed", statistic="coef").fit(X, Y > 0)
+    for of_folds, statistic in ((ht.SparseLinearRegressionCV(), "path"), (LassoCV(), "coef")):
+        with pytest.raises(InvalidInputError, match="through their products alone, which those of folds are not"):
+            ht.Knockoffs(of_folds, kind="fixed", statistic=statistic).fit(X, Y)
+    by_criterion = ht.Knockoffs(ht.SparseLinearRegressionCV(criterion="ebic"), kind="fixed", fdr=0.2, random_state=1)
+    assert set(range(SELECTED)) <= set(by_criterion.fit(X, Y).support_.tolist())
     with pytest.raises(InvalidInputError, match='here 61 rows; there are 60: use kind="gaussian"'):
         selector(kind="fixed").fit(X[:60], Y[:60])
     with pytest.raises(InvalidInputError, match=r'linear combination.*give covariance="ledoit_wolf"'):

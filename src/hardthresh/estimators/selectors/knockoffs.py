@@ -61,7 +61,8 @@ class Knockoffs(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
         ones. A feature is null if it is independent of the target, given the others.
     kind : {"gaussian", "fixed"}
         "gaussian" draws knockoffs from the normal distribution of the rows, for any loss and any number of rows
-        (model-X). "fixed" takes the columns as they are, for least squares with at least two rows for each column.
+        (model-X). "fixed" takes the columns as they are, for least squares with at least two rows for each column, and
+        for importances that depend on X and y through the products of all rows: not for cross-validation.
     statistic : {"path", "coef"} or callable
         The importance Z of a column. "path": at how many of the numbers of features 1, 2, ..., K the model has it, with
         ties broken by the size of the coefficient at K; W is then the larger of Z and :math:`\tilde Z` with its sign.
@@ -306,6 +307,12 @@ class Knockoffs(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
             raise InvalidInputError(
                 f'kind="fixed" is for least squares, and {type(self.estimator).__name__} has another loss; use '
                 'kind="gaussian"'
+            )
+        if "cv" in self.estimator.get_params(deep=False) and getattr(self.estimator, "criterion", "cv") == "cv":
+            raise InvalidInputError(
+                'kind="fixed" needs an estimator that sees the rows through their products alone, which those of folds '
+                f"are not: give {type(self.estimator).__name__} another criterion, or an estimator without folds, or "
+                'use kind="gaussian"'
             )
         return columns.fixed(intercept=bool(getattr(self.estimator, "fit_intercept", True)))
 
