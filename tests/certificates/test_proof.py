@@ -184,6 +184,7 @@ def test_the_plot_has_both_bounds(monkeypatch):
         interrupted_after(patched, 5)
         proof = prove(f, constraint, ht.minimize(f, constraint).w)
     upper, lower = plot_gap(proof).lines
+    assert lower.get_ydata()[0] > f.lower_bound == 0.0  # what is known before the search would set the scale
     assert upper.get_ydata()[-1] == proof.upper_bound
     assert lower.get_ydata()[-1] == proof.lower_bound
     assert lower.get_xdata()[-1] >= proof.seconds

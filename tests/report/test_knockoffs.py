@@ -36,6 +36,7 @@ def test_each_feature_is_drawn_once_with_the_threshold_on_both_sides():
     assert levels == {threshold, -threshold, 0.0}
     named = {line.get_gid() for line in ax.lines if (line.get_gid() or "").startswith("gene")}
     assert {one.partition(":")[0] for one in named} == {f"gene{j}" for j in selector.support_}
+    assert [text.get_text() for text in ax.texts] == [f"gene{j}" for j in selector.support_]
 
 
 def test_several_draws_show_the_e_values_that_select():

@@ -15,14 +15,17 @@ from .style import DARK, INK, LEGEND, LIGHT, MUTED, PALE, TITLE, styled_axes, ta
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_NAMED = 20
+"""With more selected features than that, their names would cover one another."""
+
 
 @takes_axes
 def plot_knockoffs(selector: Any, ax: Axes | None = None, *, draw: int | None = None) -> Axes:
     """Draw by how much each feature is more important than its knockoff, and the threshold of the selection.
 
-    Features above the threshold are selected. Those below minus the threshold are what the number of false selections
-    is estimated from: under the null hypothesis a feature is as likely there as above. Of several draws, by default the
-    mean e-values are drawn, with the value that each selected feature needs.
+    Features above the threshold are selected, and named if they are at most 20. Those below minus the threshold are
+    what the number of false selections is estimated from: under the null hypothesis a feature is as likely there as
+    above. Of several draws, by default the mean e-values are drawn, with the value that each selected feature needs.
 
     Parameters
     ----------
@@ -69,6 +72,16 @@ def plot_knockoffs(selector: Any, ax: Axes | None = None, *, draw: int | None = 
         (dot,) = ax.plot(j, values[j], "o", color=DARK, markersize=5.0, linestyle="none", zorder=4)
         name = f"feature {j}" if names is None else names[j]
         dot.set_gid(f"{name}: {what} = {number(float(values[j]))}")
+        if names is not None and selected.size <= _NAMED:
+            ax.annotate(
+                name,
+                (j, values[j]),
+                xytext=(5, 2),
+                textcoords="offset points",
+                color=INK,
+                fontsize="small",
+                parse_math=False,
+            )
     if np.isfinite(threshold):
         ax.axhline(threshold, color=INK, linewidth=1.2, zorder=1.5, label=f"threshold: {number(threshold)}")
         if what == "W":

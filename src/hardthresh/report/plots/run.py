@@ -59,6 +59,8 @@ def plot_convergence(result_or_estimator: Any, ax: Axes | None = None) -> Axes:
 def plot_gap(proof: Proof, ax: Axes | None = None) -> Axes:
     """Draw how the lower bound of all sets and the objective of the best one met while a proof was searched for.
 
+    The lines begin with the first bound that was computed.
+
     Parameters
     ----------
     proof : Proof
@@ -80,6 +82,8 @@ def plot_gap(proof: Proof, ax: Axes | None = None) -> Axes:
     known = np.isfinite(lower)
     if not known.any():
         return write_only(ax, "there is no lower bound to be drawn")
+    if known.sum() > 1:
+        known[np.argmax(known)] = False  # the least value of any objective, such as 0, which would set the scale
     seconds, lower, upper = (np.append(column[known], column[known][-1]) for column in (seconds, lower, upper))
     seconds[-1] = max(proof.seconds, seconds[-1])
     lower[-1], upper[-1] = proof.lower_bound, proof.upper_bound
