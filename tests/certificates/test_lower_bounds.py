@@ -17,7 +17,7 @@ from hardthresh.losses import Huber, JointLoss, Loss, Multinomial, Quantile
 from hardthresh.objectives import LinearModel, MultiOutputModel, OrdinalModel
 from hardthresh.objectives.flat import FlatModel
 from hardthresh.solvers import WorkingSet
-from levels import reaches
+from levels import at, reaches
 
 ROWS, COLUMNS, K = 80, 7, 2
 MODELS = {
@@ -66,7 +66,7 @@ def best_of_all(f, k, free=()):
     return min(values)
 
 
-@pytest.mark.parametrize("alpha", [0.1, 0.001])
+@pytest.mark.parametrize("alpha", [0.01, *at("pairs", [0.1, 0.001])])
 @pytest.mark.parametrize("name", MODELS)
 def test_no_sparse_point_is_below_the_bound(name, alpha):
     """Check 22: at 1000 random points of k non-zeros, and at the best set of all."""
@@ -203,6 +203,17 @@ def test_several_outputs_are_bounded_by_feature(loss):
     best = min(ht.minimize(f.columns(part), GroupSparsity(labels[part].tolist(), 2)).value for part in parts)
     bound = lower_bound(f, constraint, f.evaluate(found.w))
     assert 0.8 * best <= bound <= best * (1 + 1e-12)
+
+
+def test_squared_errors_of_several_outputs_have_the_convexity_of_one():
+    rng = np.random.default_rng(15)
+    X = np.column_stack([columns(rng, 80, 10) + 1.0, np.ones(80)])
+    ridge = np.append(np.full(10, 0.02), 0.0)
+    f = FlatModel(MultiOutputModel(X, rng.standard_normal((80, 3)), l2=ridge))
+    one = LinearModel(X, rng.standard_normal(80), l2=ridge)
+    D = convexity(f, np.arange(30, 33), f.evaluate(f.zeros()), np.inf)
+    assert_allclose(D, np.repeat(convexity(one, np.array([10]), one.evaluate(one.zeros()), np.inf), 3))
+    assert (D[:30] > 0.02).all()
 
 
 def test_signs_make_the_bound_larger():

@@ -14,6 +14,7 @@ from hardthresh.core.constraint import BlockBudget, Constraint, CoordinateBudget
 from hardthresh.core.objective import UNITS, Evaluation, value_rounding
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
+from hardthresh.objectives.flat import FlatModel
 
 from .kinks import model_with_kink
 from .perspective import Perspective, minimise_quadratic
@@ -141,6 +142,10 @@ def convexity(objective: Any, free: np.ndarray, at: Evaluation, products: float)
     of the columns, where free columns are projected out of them: :math:`\mu` is the smallest eigenvalue of their
     correlations. Not for more than 512 columns, or more than so many products in their Gram matrix.
     """
+    if isinstance(objective, FlatModel) and objective.traits.quadratic:  # the outputs have the same Hessian
+        one = objective.of_one_output()
+        rows = np.unique(free // objective.width)
+        return np.repeat(convexity(one, rows, one.evaluate(one.zeros()), products), objective.width)
     ridge = np.array(np.broadcast_to(double(objective.ridge), tuple(objective.shape)))
     n, d = objective.traits.n_rows, ridge.size
     if not objective.traits.quadratic or n <= d or d > WIDEST or n * d * d > products:

@@ -13,6 +13,7 @@ from hardthresh.core.objective import BaseObjective, Evaluation, Traits
 from hardthresh.core.typing import Array
 from hardthresh.losses.vector import coefficient_hessian
 
+from .linear_model import LinearModel
 from .multi_output import MultiOutputModel
 
 
@@ -58,6 +59,10 @@ class FlatModel(BaseObjective):
     def ridge(self) -> Array:
         """The ridge of each coordinate."""
         return namespace(self._axes).repeat(self._model.row_ridge(), self.width)
+
+    def of_one_output(self) -> LinearModel:
+        """Return a linear model of one output with the Hessian of each of them, of a model of squared errors."""
+        return self._model.column_products().with_ridge(self._model.row_ridge())
 
     def zeros(self) -> Array:
         """Return v = 0."""
