@@ -52,7 +52,7 @@ class Quadratic:
     resolution : float
         Two values that differ by less are equal but for rounding.
     rounding : float
-        The relative rounding of products with Q: a value at x is exact up to this times :math:`\|x\|^2`.
+        The relative rounding of an entry of a product with Q.
     """
 
     hessian: np.ndarray

@@ -9,7 +9,7 @@ from scipy.linalg.lapack import dposv
 
 from .quadratic import Reduced
 
-_ROUNDS, _STEPS = 40, 12
+_ROUNDS, _STEPS = 40, 3
 """Limits of the rounds in which columns become active, and of Newton steps in each. They end earlier by themselves;
 the bound is valid wherever they end."""
 
@@ -73,11 +73,11 @@ def relax(reduced: Reduced, D: np.ndarray, k: int, active: np.ndarray, x: np.nda
     upper : float
         The best value known: the relaxation is not solved any better once the bound exceeds it.
     """
-    root = np.sqrt(D)
+    root, scale = np.sqrt(D), float(np.max(np.abs(reduced.slope)))
     best: Relaxed | None = None
     rows = reduced.rows(active)
     for _ in range(_ROUNDS):
-        inner = rows[:, active].copy()
+        inner = rows[:, active]
         inner[np.diag_indices(active.size)] -= D[active]
         x = _minimise(inner, reduced.slope[active], root[active], k, x)
         kept = x != 0
@@ -87,8 +87,10 @@ def relax(reduced: Reduced, D: np.ndarray, k: int, active: np.ndarray, x: np.nda
         v[active] += D[active] * x
         worth = 0.5 * (v / root) ** 2
         along = float(x @ (reduced.slope[active] - v[active]))  # x'(M - D)x
-        lower = reduced.constant - 0.5 * along - float(np.partition(worth, worth.size - k)[-k:].sum())
-        lower -= reduced.problem.rounding * worth.size * float(x @ x)
+        largest = np.argpartition(worth, worth.size - k)[worth.size - k :]
+        lower = reduced.constant - 0.5 * along - float(worth[largest].sum())
+        inexact = reduced.problem.rounding * (scale + float(np.max(np.abs(x), initial=0.0)))  # an entry of v
+        lower -= inexact * float(np.sum(np.abs(x)) + np.sum(np.abs(v[largest]) / D[largest]))
         size = root[active] * np.abs(x)
         penalty, threshold, _ = _penalty(size, k)
         value = reduced.constant + 0.5 * along - float(x @ reduced.slope[active]) + penalty
@@ -145,13 +147,13 @@ def _minimise(inner: np.ndarray, slope: np.ndarray, root: np.ndarray, k: int, x:
             break
         own, sign = root[some], np.sign(x[some])
         _, _, whole = _penalty(own * np.abs(x[some]), k)
-        matrix = inner[np.ix_(some, some)]
+        matrix = inner.copy() if some.size == x.size else inner[np.ix_(some, some)]
         matrix[np.diag_indices(some.size)] += np.where(whole, own * own, 1e-13)
         part = ~whole
         if part.any():
             direction = np.where(part, own * sign, 0.0)
             matrix += np.outer(direction, direction / (k - int(whole.sum())))
-        _, target, failed = dposv(matrix, slope[some])
+        _, target, failed = dposv(matrix.T, slope[some], overwrite_a=True)  # of a symmetric matrix, without a copy
         if failed:
             break
         step = target - x[some]
