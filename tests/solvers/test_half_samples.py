@@ -131,7 +131,7 @@ def test_halves_in_batches_choose_the_same(monkeypatch):
     X, y = table(200)
     model = ht.SparseLinearRegression(n_nonzero_coefs=4)
     every = together(model, X, y, halves())
-    monkeypatch.setattr(half_samples, "ENTRIES", 400)
+    monkeypatch.setattr(half_samples, "ENTRIES", 1600)
     assert together(model, X, y, halves()) == every
 
 

@@ -26,18 +26,11 @@ from ..base import (
     row_weights,
 )
 from ..frames import called, frame_of
+from ..libraries import check_same_namespace
 from ..table import Table
 from ..validation import check_labels, validated
 from .columns import column_indices
 from .encoding import Encoding, encoding_of, factor_columns, read_codes, without
-
-try:
-    from sklearn.utils._array_api import check_same_namespace
-except ImportError:  # scikit-learn < 1.8 lets the arrays themselves refuse to mix
-
-    def check_same_namespace(X: Any, estimator: Any, *, attribute: str, method: str) -> None:
-        """Do nothing."""
-
 
 _LARGEST_SPAN = -float(np.log(np.finfo(np.float64).eps))
 """Beyond it the smallest of two expected values is lost in the rounding of their sum: exposures of 1 and 4.5e15."""

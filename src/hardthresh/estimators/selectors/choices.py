@@ -24,7 +24,8 @@ def chosen_features(model: Any) -> np.ndarray:
         coef = to_numpy(model.coef_)
         return np.asarray((coef != 0).any(axis=tuple(range(coef.ndim - 1))))
     raise InvalidInputError(
-        f"estimator must choose features: {type(model).__name__} has neither get_support nor coef_ after fit"
+        f"estimator must choose features: {type(model).__name__} has neither get_support nor coef_ after fit; of "
+        "a pipeline give the last step, and put the selector in its place"
     )
 
 

@@ -25,6 +25,7 @@ from hardthresh.selection.stability import checked_threshold
 
 from ..base import seed_of
 from ..feature_selector import FeatureSelector
+from ..libraries import check_same_namespace
 from ..linear.model import SparseLinearModel
 from ..linear.regression import SparseLinearRegression
 from ..soundness import check_numbers, check_present, check_selected
@@ -306,6 +307,10 @@ class StabilitySelection(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
 
     def _encodes(self) -> bool:
         return hasattr(self.estimator_, "encoding_")
+
+    def _transform(self, X: Any) -> Any:
+        check_same_namespace(X, self, attribute="inclusion_frequencies_", method="transform")
+        return super()._transform(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -37,6 +37,8 @@ of squares that is higher by .6 %."""
 _ROUNDS = 4
 """Limit of the searches of a half. On these data no half asks for more than 3; of 200 rows, 1,000 columns and k = 20 a
 quarter does, whose columns are as good as exchangeable."""
+_MOMENTS = 4
+"""The mean, the variance, the covariance with y and the ridge of each column are kept for all halves of a batch."""
 _EFFORT = EFFORTS["balanced"]
 """A half is searched as the default solver does."""
 
@@ -109,7 +111,7 @@ def least_squares_half_samples(
     training = checked_training(training, objective)
     own = float(checked_ridges([ridge], 1)[0, 0])
     supports: list[np.ndarray] = []
-    size = max(1, ENTRIES // max(objective.design.shape))
+    size = max(1, ENTRIES // (_MOMENTS * max(objective.design.shape)))
     for start in range(0, len(training), size):
         some = training[start : start + size]
         halves = _HalfSamples(objective, selection, some, intercept=intercept, standardize=standardize, tol=tol)
