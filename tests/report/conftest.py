@@ -51,6 +51,9 @@ class StandIn(BaseEstimator):
     def summary(self):
         raise HardThreshError("this model does not carry its training data")
 
+    def alternatives(self, most):
+        raise HardThreshError("this model does not carry its training data")
+
 
 class StandInCV(StandIn):
     """The same after a cross-validation."""

@@ -6,13 +6,14 @@ import pytest
 from matplotlib.figure import Figure
 
 import hardthresh as ht
-from hardthresh.report import plot_alternatives
+from hardthresh.report import plot_alternatives, write_report
 from hardthresh.report.plots.style import DARK, LIGHT
 
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((60, 6))
 X = np.hstack([X, X + 0.2 * RNG.standard_normal((60, 6))])
 MODEL = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, X[:, 1] - X[:, 3] + 0.5 * RNG.standard_normal(60))
+NOISY = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, RNG.standard_normal(60))
 
 
 @pytest.fixture(scope="module")
@@ -63,3 +64,24 @@ def test_many_sets_and_features_are_cut_and_said_to_be():
 def test_the_model_alone_is_drawn():
     alone = ht.SparseLinearRegression(n_nonzero_coefs=1).fit(X, X[:, 1]).alternatives()
     assert len(plot_alternatives(alone, Figure().subplots()).patches) == 1
+
+
+def part_of(page):
+    """The part of a report about alternatives."""
+    return page.partition('id="others">')[2].partition("</section>")[0]
+
+
+def test_the_report_has_the_chart_or_says_why_not(tmp_path, found):
+    page = part_of(write_report(NOISY, tmp_path / "r.html").read_text(encoding="utf-8"))
+    own = NOISY.alternatives(most=20)
+    assert len(own.supports) > 1
+    assert f"{len(own.supports)} sets within 2 % of the objective" in page
+    assert page.count("<svg") == 2
+    given = part_of(write_report(MODEL, tmp_path / "r.html", alternatives=found).read_text(encoding="utf-8"))
+    assert f"{len(found.supports)} sets within 50 % of the objective" in given
+    alone = ht.SparseLinearRegression(n_nonzero_coefs=1).fit(X, X[:, 1])
+    page = part_of(write_report(alone, tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert "No other set of 1 feature was found to fit within 2 % of the model." in page
+    kink = ht.SparseQuantileRegression(n_nonzero_coefs=1).fit(X, X[:, 1] + X[:, 2])
+    page = part_of(write_report(kink, tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert "Not known: a loss with a kink has no second derivatives by which exchanges could be ranked." in page

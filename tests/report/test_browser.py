@@ -106,7 +106,7 @@ def measure(browse, tmp_path):
 
 @pytest.mark.parametrize("width", [400, *at("pairs", [1200])])
 def test_nothing_is_cut_off_or_too_small(measure, report, width):
-    assert measure(report, width) == ["9 charts"]
+    assert measure(report, width) == ["10 charts"]
 
 
 LONG = "probability of a class whose name is long"

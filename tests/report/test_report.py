@@ -287,7 +287,7 @@ def test_the_report_is_accessible_to_screen_readers(classifier, report):
     assert all(attributes["scope"] in ("row", "col") for attributes in page.all("th"))
     assert len(page.all("caption")) == len(page.all("table"))
     charts = [attributes for attributes in page.all("div") if attributes.get("role") == "img"]
-    assert len(charts) == len(page.all("figure")) == 9
+    assert len(charts) == len(page.all("figure")) == 10
     assert all(len(attributes["aria-label"]) > 60 for attributes in charts)
 
 

@@ -32,6 +32,7 @@ from hardthresh.estimators.selectors.stability import StabilitySelection
 
 from .optional import import_optional
 from .plots import style
+from .plots.alternatives import alternatives_height, plot_alternatives
 from .plots.choice import plot_criterion, plot_cv
 from .plots.features import MARKERS, coefficients_height, plot_coefficients, plot_correlations, plot_path
 from .plots.run import plot_convergence
@@ -79,6 +80,9 @@ SUMMARY = {
 }
 """Labels of the known keys of a data summary, in the order of the report."""
 
+_ALTERNATIVES = 20
+"""Most sets that a report searches for: the picture of so many is legible on a telephone."""
+
 
 def write_report(
     estimator: Any,
@@ -89,15 +93,16 @@ def write_report(
     date: datetime.date | None = None,
     certificate: Any = None,
     summary: Any = None,
+    alternatives: Any = None,
 ) -> Path:
     """Write a self-contained HTML report about a fitted model and its reliability.
 
     The file has no external resources, so that it can be mailed, archived and printed. It shows the chosen features
-    with their coefficients, what it costs to leave each out and its closest substitute, the scores of predictions of
-    held-out rows beside those without features, charts of predictions that suit the targets, the curve of the
-    cross-validation or of the criterion, the path over k, the convergence of the run, the certificate, the data summary
-    and the command; each part has a paragraph on how to read it. A slider moves through the models of all k; without
-    scripts, the chosen model is shown. Equal input gives an equal file.
+    with their coefficients, what it costs to leave each out and its closest substitute, which other sets of features
+    fit nearly as well, the scores of predictions of held-out rows beside those without features, charts of predictions
+    that suit the targets, the curve of the cross-validation or of the criterion, the path over k, the convergence of
+    the run, the certificate, the data summary and the command; each part has a paragraph on how to read it. A slider
+    moves through the models of all k; without scripts, the chosen model is shown. Equal input gives an equal file.
 
     Parameters
     ----------
@@ -119,6 +124,9 @@ def write_report(
         The result of ``estimator.certificate(X, y)``, for a loaded model. Default: ``estimator.certificate()``.
     summary : Summary, optional
         The result of ``estimator.summary(X, y)``, for a loaded model. Default: ``estimator.summary()``.
+    alternatives : Alternatives, optional
+        The result of ``estimator.alternatives(X, y)``, for a loaded model, or with another tolerance. Default:
+        ``estimator.alternatives(most=20)``.
 
     Returns
     -------
@@ -138,8 +146,9 @@ def write_report(
 
     Notes
     -----
-    Cost: that of ``estimator.certificate()`` and ``estimator.summary()``, some tens of data passes, and one or two
-    seconds for the charts.
+    Cost: that of ``estimator.certificate()`` and ``estimator.summary()``, some tens of data passes; that of
+    ``estimator.alternatives(most=20)``, some twenty more, or of other than squared losses so many for each feature; and
+    one or two seconds for the charts.
 
     Examples
     --------
@@ -161,6 +170,7 @@ def write_report(
         date=datetime.date.today() if date is None else date,
         certificate=certificate,
         summary=summary,
+        alternatives=alternatives,
     )
     write_file(path, page.encode(errors="replace"))  # a lone surrogate in a name becomes "?"
     return Path(path)
@@ -174,6 +184,7 @@ def render(
     date: datetime.date,
     certificate: Any = None,
     summary: Any = None,
+    alternatives: Any = None,
 ) -> str:
     """Return the report as the text of an HTML page."""
     jinja2 = import_optional("jinja2", "the report needs", extra="report")
@@ -186,12 +197,18 @@ def render(
     target = data_summary.get("target")
     certificate, no_certificate = (certificate, "") if certificate is not None else _asked(estimator.certificate)
     summary, no_summary = (summary, "") if summary is not None else _asked(estimator.summary)
+    no_alternatives = ""
+    if alternatives is None and facts.features:
+        alternatives, no_alternatives = _asked(lambda: estimator.alternatives(most=_ALTERNATIVES))
     charts = {"convergence": chart("convergence", lambda ax: plot_convergence(estimator, ax), height=250)}
     calibrations: list[RowChart] = []
     paths: list[RowChart] = []
     if selection is not None:
         height = round(72 * stability_height(selection))
         charts["stability"] = chart("stability", lambda ax: plot_stability(selection, ax), height=height)
+    if alternatives is not None:
+        height = round(72 * alternatives_height(alternatives))
+        charts["alternatives"] = chart("alternatives", lambda ax: plot_alternatives(alternatives, ax), height=height)
     if facts.features:
         height = round(72 * coefficients_height(len(facts.features)))
         charts["coefficients"] = chart("coefficients", lambda ax: plot_coefficients(estimator, ax), height=height)
@@ -255,6 +272,8 @@ def render(
         unknown=summary.unknown if summary is not None else "",
         fit_scores={} if summary is None else summary.scores,
         no_summary=no_summary.rstrip("."),
+        alternatives=alternatives,
+        no_alternatives=no_alternatives.rstrip("."),
         caution=CAUTION,
         row_charts=row_charts,
         calibrations=calibrations,

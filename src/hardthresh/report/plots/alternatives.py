@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hardthresh.certificates import Alternatives
 from hardthresh.core.numbers import percent, signed_percent
 
-from .style import DARK, LIGHT, is_narrow, matrix_axes, styled_axes, takes_axes
+from .style import DARK, LIGHT, is_narrow, matrix_axes, styled_axes, takes_axes, write_only
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,6 +52,8 @@ def plot_alternatives(found: Alternatives, ax: Axes | None = None) -> Axes:
 
     own, shares = found.own, found.shares
     order = [*(name for name in shares if name in own), *(name for name in shares if name not in own)]
+    if not order:
+        return write_only(ax, f"no {found.unit} is chosen")
     shown = order[: max(_NARROW if is_narrow(ax) else _FEATURES, len(own))]
     supports = found.supports[:_SETS]
     labels = ["the model" if not one.added else signed_percent(one.excess) for one in supports]
