@@ -15,7 +15,7 @@ from sklearn.model_selection import KFold
 
 import hardthresh as ht
 from hardthresh.constraints import Rank
-from hardthresh.core.errors import InvalidInputError, SearchRangeWarning
+from hardthresh.core.errors import CriterionWarning, InvalidInputError, SearchRangeWarning
 from hardthresh.core.result import History
 from hardthresh.estimators import LowRankRegression, LowRankRegressionCV
 from hardthresh.estimators.low_rank import reduced_rank
@@ -687,6 +687,68 @@ def test_weights_are_repetitions_in_the_folds():
     there = LowRankRegressionCV(cv=repeated).fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight, axis=0))
     assert_allclose(here.scores_, there.scores_, rtol=1e-8)
     assert here.best_rank_ == there.best_rank_
+
+
+# --- the rank by an information criterion ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("criterion", ["bic", "aic"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_an_information_criterion_by_hand(criterion, weighted):
+    X, Y = data(noise=2.0)
+    weight = np.random.default_rng(0).integers(1, 4, 60) if weighted else np.ones(60)
+    model = LowRankRegressionCV(criterion=criterion).fit(X, Y, sample_weight=weight)
+    n, (p, q), expected = weight.sum(), (8, 5), []
+    for rank in range(1, 6):
+        fit = LowRankRegression(rank=rank).fit(X, Y, sample_weight=weight)
+        residual = weight @ ((Y - fit.predict(X)) ** 2).sum(axis=1)
+        price = {"bic": np.log(n), "aic": 2.0}[criterion]
+        expected.append(n * q * np.log(residual / (n * q)) + price * (rank * (p + q - rank) + q))
+    assert_allclose(model.criterion_path_, expected, rtol=1e-9)
+    assert model.best_rank_ == model.candidates_[np.argmin(expected)]
+    assert_allclose(model.coef_, LowRankRegression(rank=model.best_rank_).fit(X, Y, sample_weight=weight).coef_)
+
+
+def test_the_bic_finds_the_rank():
+    for seed in range(5):
+        X, Y = data(n=300, seed=seed, noise=2.0)
+        model = LowRankRegressionCV(criterion="bic").fit(X, Y)
+        assert model.best_rank_ == model.rank_ == 2
+        assert not hasattr(model, "scores_")
+        model.set_params(criterion="cv", cv=3).fit(X, Y)
+        assert model.scores_.shape == (5, 3)
+        assert not hasattr(model, "criterion_path_")
+        model.set_params(criterion="aic", cv=5).fit(X, Y)
+        assert not {"scores_", "mean_scores_", "standard_errors_", "one_standard_error_"} & vars(model).keys()
+
+
+def test_a_criterion_with_as_many_columns_as_rows_warns():
+    X, Y = data(20, 40, 6)
+    with pytest.warns(CriterionWarning, match="BIC compares ranks of as many columns as rows, 19"):
+        model = LowRankRegressionCV(criterion="bic").fit(X, Y)
+    assert model.criterion_path_[-1] == np.inf, "the full rank passes through all targets"
+
+
+def test_constant_columns_are_no_columns_of_a_rank():
+    X, Y = data(noise=2.0)
+    with pytest.warns(UserWarning, match="constant"):
+        model = LowRankRegressionCV(criterion="bic").fit(np.column_stack([X, np.ones(60)]), Y)
+    assert_allclose(model.criterion_path_, LowRankRegressionCV(criterion="bic").fit(X, Y).criterion_path_, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"cv": 3}, "cv=3 is about folds"),
+        ({"scoring": "r2"}, "scoring='r2' is about folds"),
+        ({"rule": "one_standard_error"}, "rule='one_standard_error' is about folds"),
+        ({"alpha": 0.1}, 'criterion="bic" counts the coefficients of a rank, which is for fits without a ridge'),
+        ({"criterion": "ebic"}, "criterion must be one of 'cv', 'bic', 'aic'; got 'ebic'"),
+    ],
+)
+def test_settings_that_do_not_go_with_a_criterion_are_refused(settings, message):
+    with pytest.raises(InvalidInputError, match=message):
+        LowRankRegressionCV(**{"criterion": "bic", **settings}).fit(*data())
 
 
 def test_callbacks_hear_the_fit():

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from math import inf, log
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
+from hardthresh.core.checking import checked_word
+from hardthresh.core.errors import CriterionWarning, InvalidInputError, warn
 from hardthresh.core.progress import progress_line
 from hardthresh.core.solver import Solver
 from hardthresh.selection.comparison import compare, warn_at_range_end
@@ -20,18 +24,26 @@ from ..folds import (
     Split,
     candidates_of,
     check_rule,
+    check_without_folds,
     keep_comparison,
     scorer_name,
     settings_for_folds,
 )
 from ..table import Table
+from ..upgrades import with_defaults
 from .reduced_rank import Coefficients, ReducedRankFactors, with_matrix
 from .regression import LowRankRegression
 
 _RowFold = tuple[Split, Metadata]
 
 
-@public_estimator("low_rank_regression_cv")
+_PRICES: dict[str, Callable[[float], float]] = {"bic": log, "aic": lambda n: 2.0}
+"""What information criteria of n rows add to minus twice the log-likelihood, for each coefficient."""
+_OF_A_COMPARISON = ("scores_", "mean_scores_", "standard_errors_", "one_standard_error_", "scorer_name_")
+"""Attributes of fits that compared ranks on held-out rows."""
+
+
+@public_estimator("low_rank_regression_cv", upgrades=[with_defaults(criterion="cv")])
 class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
     r"""Reduced-rank regression with the rank chosen by cross-validation.
 
@@ -47,6 +59,10 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
     rank : iterable of int, or int, optional
         The ranks to compare, 0 <= rank <= min(n_features, n_outputs); a single number R means 1 .. R. Default
         1 .. min(30, n_features, n_outputs).
+    criterion : {"cv", "bic", "aic"}
+        What chooses the rank: cross-validation, or an information criterion of fits to all rows, for which `cv`,
+        `scoring` and `rule` must be left out, and `alpha` be 0. A rank r of m columns that vary, or of one fewer rows
+        if these are fewer, and q outputs has r (m + q - r) coefficients.
     {low_rank_cv_parameters}
     {low_rank_parameters}
 
@@ -61,6 +77,8 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
         The rank that the rule chose; `rank_` is less where the data attain less.
     one_standard_error_ : int
         The smallest rank within one standard error of the best.
+    criterion_path_ : array, shape (n_candidates,)
+        With an information criterion, in the place of scores: that of each rank; smaller is better.
     {low_rank_attributes}
 
     Raises
@@ -74,6 +92,8 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
         As for `LowRankRegression`; fits within the folds that did not converge are counted in one warning.
     SearchRangeWarning
         If the best rank is the largest or the smallest compared, and others are possible beyond it.
+    CriterionWarning
+        If an information criterion chooses, and there are no more rows than columns.
 
     See Also
     --------
@@ -92,7 +112,8 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
     References
     ----------
     The rule of one standard error: L. Breiman, J. Friedman, R. Olshen and C. Stone (1984), *Classification and
-    Regression Trees*, Section 3.4.3.
+    Regression Trees*, Section 3.4.3. The number of coefficients of a rank: G. C. Reinsel and R. P. Velu (1998),
+    *Multivariate Reduced-Rank Regression*, Section 2.3.
 
     Examples
     --------
@@ -112,6 +133,7 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
         self,
         *,
         rank: int | Iterable[int] | None = None,
+        criterion: str = "cv",
         cv: Any = 5,
         scoring: Any = None,
         rule: str = "best",
@@ -136,6 +158,7 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
             random_state=random_state,
             verbose=verbose,
         )
+        self.criterion = criterion
         self.cv = cv
         self.scoring = scoring
         self.rule = rule
@@ -168,6 +191,9 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
         most = min(30, table.X.shape[1], table.y.shape[1])
         check: Callable[[Any], int] = partial(self._checked_rank, table=table)
         candidates = candidates_of(self.rank, most, check, "rank", "ranks")
+        if self.criterion != "cv":
+            check_without_folds(self, params)
+            return self._fit_by_criterion(given, table, candidates)
         check_rule(self.rule)
         seed = self._seed()
         splits, score_params = self._row_folds(everything, given, params)
@@ -187,12 +213,62 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
         largest = min(table.X.shape[1], table.y.shape[1], fewest_rows)
         warn_at_range_end(candidates, comparison.best, largest, "rank")
         scorer = scorer_name(self.scoring, self._default_scorer)
+        self.__dict__.pop("criterion_path_", None)
         keep_comparison(self, comparison, comparison.chosen(self.rule), "rank", scorer)
+        return self._fit_chosen(given, table, task)
+
+    def _fit_chosen(self, given: Table, table: Table, task: FitTask) -> Self:
+        """Fit all rows with the rank that was chosen."""
         problem = self._problem(table, self.best_rank_)
         self._warn_useless_columns(problem, table.X)
         self._fit_and_keep(problem, given, task)
         task.end()
         return self
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        checked_word("criterion", self.criterion, ("cv", *_PRICES))
+        if self.criterion != "cv" and self._ridge() > 0:
+            raise InvalidInputError(
+                f'criterion="{self.criterion}" counts the coefficients of a rank, which is for fits without a ridge; '
+                'take alpha=0, or criterion="cv"'
+            )
+
+    def _fit_by_criterion(self, given: Table, table: Table, candidates: np.ndarray) -> Self:
+        """Choose the rank by an information criterion, and fit all rows with it."""
+        task, ranks = FitTask(self, given, 1), candidates.tolist()
+        everywhere: _RowFold = ((np.arange(table.n_rows), np.arange(0)), {})
+        fits, reasons = self._fit_path(everywhere, ranks, None, table, self._seed())
+        problem, outputs = self._problem(table, ranks[-1]), table.y.shape[1]
+        n = max(float(problem.objective.n_examples), float(table.n_rows))  # weights of a smaller sum are no repetitions
+        rows = table.n_rows - bool(self.fit_intercept)
+        columns = min(int(np.count_nonzero(problem.inverse_scale)), rows)
+        values = []
+        for rank, fit in zip(ranks, fits, strict=True):
+            residual = -self._score(fit, given, {})
+            size = rank * (columns + outputs - rank) + outputs * bool(self.fit_intercept)
+            fits_exactly = size >= n * outputs - 1
+            misfit = inf if fits_exactly else n * outputs * log(residual) if residual > 0 else -inf
+            values.append(misfit + _PRICES[self.criterion](n) * size)
+        for name in _OF_A_COMPARISON:
+            self.__dict__.pop(name, None)  # of a fit by folds
+        best = int(np.argmin(values))
+        self.candidates_, self.criterion_path_ = candidates, np.array(values)
+        self.best_rank_ = ranks[best]
+        if reasons:
+            warn(
+                f"{len(reasons)} of {len(ranks)} fits for the choice of rank did not converge: {reasons[0]}",
+                ConvergenceWarning,
+            )
+        label = self.criterion.upper()
+        if columns == rows:
+            warn(
+                f"{label} compares ranks of as many columns as rows, {rows}: every rank fits noise, for which this "
+                'criterion does not account; use criterion="cv"',
+                CriterionWarning,
+            )
+        warn_at_range_end(candidates, best, min(*table.X.shape, outputs), "rank", label)
+        return self._fit_chosen(given, table, task)
 
     def _fit_path(
         self, fold: _RowFold, ranks: list[int], last: Any, table: Table, seed: int
