@@ -146,9 +146,22 @@ def test_the_certificate_is_told_word_for_word(classifier, report):
         assert line.partition(": ")[2] in page.text
 
 
+def test_what_is_proved_is_not_said_to_be_unproved(report):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 12))
+    y = X[:, 0] - X[:, 5] + rng.standard_normal(400)
+    for rows, proved in ((400, True), (13, False)):
+        model = hardthresh.SparseLinearRegression(n_nonzero_coefs=2, alpha=1e-3).fit(X[:rows], y[:rows])
+        assert model.certificate().proved == proved
+        text = report(model).text
+        assert ("What it does not prove. That this is the best choice" in text) != proved
+        assert ("What it does not prove. That the same features" in text) == proved
+        assert "The lower bound is a number that the objective is not below" in text
+
+
 def test_a_better_exchange_is_not_hidden(build, report):
     class Certificate:
-        swap_optimal, examined = False, True
+        swap_optimal, examined, proved, gap = False, True, False, None
 
         def is_stationary(self):
             return True

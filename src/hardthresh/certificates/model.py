@@ -16,7 +16,7 @@ from hardthresh.core.support import Support
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 
-from .gap import bound_sentence, relative_gap
+from .gap import PROVED, bound_sentence, relative_gap
 from .kinks import model_with_kink, with_least_subgradient
 from .lower_bounds import lower_bound
 from .swap import SwapCertificate, swap_certificate
@@ -101,6 +101,11 @@ class ModelCertificate:
         Groups that are too wide are not examined; ``swap.complete`` is then False.
         """
         return self.swap.optimal
+
+    @property
+    def proved(self) -> bool:
+        """Whether the lower bound proves, to 1e-6 relative, that no other set of this size has a lower objective."""
+        return self.gap is not None and self.gap <= PROVED
 
     @property
     def examined(self) -> bool:
