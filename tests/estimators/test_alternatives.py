@@ -61,6 +61,18 @@ def test_columns_and_groups_have_the_names_of_the_user():
     assert of_groups.own == ("g2", "g4")
 
 
+def test_a_categorical_column_is_one_feature():
+    pandas = pytest.importorskip("pandas")
+    X, u = almost_copies()
+    frame = pandas.DataFrame(X[:, :6], columns=[f"c{j}" for j in range(6)])
+    frame["level"] = pandas.Categorical(np.array(list("abc"))[np.arange(80) % 3])
+    y = 2.0 * u + np.arange(80) % 3 + np.random.default_rng(10).standard_normal(80)
+    found = ht.SparseLinearRegression(n_nonzero_coefs=3).fit(frame, y).alternatives(tolerance=1.0)
+    assert found.unit == "feature"
+    assert found.own == ("c2", "c4", "level")
+    assert any(one.removed == ("level",) for one in found.supports)
+
+
 def test_an_average_is_compared_by_its_best_model():
     X, u = almost_copies()
     y = u + np.random.default_rng(8).standard_normal(80)

@@ -162,7 +162,8 @@ class AssessedModel(ChoosingModel):
         those of the model.
         """
         found = self._asked(X, y, sample_weight, offset)
-        return alternatives_to(*found, tolerance=tolerance, most=most, subject=self._subject())
+        unit = read(self).unit  # a categorical column is a feature, and its levels are a group
+        return alternatives_to(*found, tolerance=tolerance, most=most, unit=unit, subject=self._subject())
 
     @without_overflow_warnings
     def prove(

@@ -62,6 +62,7 @@ def alternatives_to(
     *,
     tolerance: float,
     most: int,
+    unit: str,
     subject: str = "",
 ) -> Alternatives:
     """Return the sets of features, or of groups, that fit nearly as well as a point of a problem.
@@ -70,7 +71,7 @@ def alternatives_to(
     ----------
     problem, w, support, name :
         As for `certify_problem`.
-    tolerance, most, subject :
+    tolerance, most, unit, subject :
         As for `hardthresh.certificates.alternative_supports`.
     """
     examined = problem.examined(w, support)
@@ -86,7 +87,7 @@ def alternatives_to(
         tolerance=tolerance,
         most=most,
         label=label,
-        unit="group" if problem.grouped else "feature",
+        unit=unit,
         subject=subject,
     )
 
