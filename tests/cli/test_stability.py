@@ -108,3 +108,13 @@ def test_shared_options_come_between_those_of_a_command():
 
     assert [*signature(command).parameters] == ["data", "first", "third"]
     assert command.__annotations__ == {"data": str, "first": int, "third": int}
+
+
+def test_a_saved_selection_is_shown_and_predicts_nothing(done, refused, csv, table, folder):
+    X = table.select(COLUMNS).to_numpy()
+    found = ht.StabilitySelection(ht.SparseLinearRegression(n_nonzero_coefs=2), n_pairs=5).fit(X, table["y"].to_numpy())
+    ht.save(found, folder / "selection.json")
+    text = done("show", "selection.json")
+    assert "2 features in at least 80 % of 10 half-samples" in text
+    assert "feature 1" in text
+    assert "does not hold a fitted model" in refused("predict", "selection.json", csv)

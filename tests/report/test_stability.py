@@ -10,7 +10,8 @@ from sklearn.linear_model import Lasso
 import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.numbers import number, percent
-from hardthresh.report import plot_stability, write_report
+from hardthresh.report import plot_coefficients, plot_stability, write_report
+from levels import only_at
 
 pytestmark = pytest.mark.filterwarnings("ignore::hardthresh.core.errors.NothingFoundWarning")
 
@@ -76,12 +77,14 @@ def test_the_report_shows_the_frequencies_and_the_statement(selection, tmp_path)
     assert "half-samples, " in words  # the tooltip of a bar
 
 
+@only_at("pairs")
 def test_the_report_of_the_model_alone_has_the_column(selection, tmp_path):
     text = write_report(selection.estimator_, tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Share of half-samples" in text
     assert "How stable is the choice?" not in text
 
 
+@only_at("pairs")
 def test_the_report_counts_halves_that_failed(tmp_path):
     y = np.zeros(80)
     y[:2] = 5.0
@@ -96,3 +99,8 @@ def test_a_model_of_scikit_learn_has_no_report(tmp_path):
     selection = ht.StabilitySelection(Lasso(alpha=0.1), n_pairs=2).fit(X, Y)
     with pytest.raises(InvalidInputError, match="Lasso does not"):
         write_report(selection, tmp_path / "report.html")
+
+
+def test_a_selection_has_no_coefficients_of_its_own(selection, ax):
+    with pytest.raises(InvalidInputError, match="StabilitySelection does not"):
+        plot_coefficients(selection, ax)

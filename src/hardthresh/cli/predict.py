@@ -57,7 +57,7 @@ def predict(
         raise InvalidInputError("--offset and --exposure are the same on another scale; leave one of them out")
     fitted = load(model)
     last = fitted[-1] if hasattr(fitted, "steps") else fitted
-    if not hasattr(last, "support_"):
+    if not (hasattr(last, "support_") and hasattr(last, "predict")):
         raise InvalidInputError(f"{model} does not hold a fitted model, but {fitted!r}")
     names = getattr(fitted[0] if hasattr(fitted, "steps") else fitted, "feature_names_in_", None)
     used, factors = columns_read(fitted)

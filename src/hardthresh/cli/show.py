@@ -9,11 +9,12 @@ import typer
 
 
 def show(model: Annotated[Path, typer.Argument(metavar="MODEL", help="The file that fit wrote.")]) -> None:
-    """Show a saved model: the chosen features, the cross-validation, the certificate."""
+    """Show a saved model, its cross-validation and its certificate; or a stability selection of one."""
     from hardthresh.storage import load, load_notes
 
     from .display import print_model
     from .imputing import described
+    from .stability import print_selection
     from .terminal import Terminal
 
     fitted = described(load(model))
@@ -21,7 +22,9 @@ def show(model: Annotated[Path, typer.Argument(metavar="MODEL", help="The file t
     if hasattr(fitted, "learning_curve_"):
         names = ", ".join(map(str, fitted.required_features_))
         console.print(f"{fitted!r}\nneeds {names or 'nothing'}\n{fitted.stop_reason_}", markup=False)
-    elif hasattr(fitted, "support_"):
+    elif hasattr(fitted, "pair_frequencies_"):
+        print_selection(console, fitted)
+    elif hasattr(fitted, "coef_"):
         print_model(console, fitted, load_notes(model))
     else:
         console.print(repr(fitted), markup=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from hardthresh.core.checking import checked_word
@@ -75,26 +76,27 @@ def stability(
     )
     selector.fit(table.X, task.y, **parameters_of_fit(table))
     finished(selector.estimator_, table, task, named=True)
-    names = [f"feature {j}" for j in range(selector.n_features_in_)] if table.names is None else list(table.names)
     if table.names is not None:
         selector.feature_names_in_ = selector.estimator_.feature_names_in_
     if out is not None:
         header = ("feature", "inclusion_frequency", "pair_frequency", "selected")
-        write_file(out, csv_text([header, *_frequencies(selector, names)]).encode())
+        write_file(out, csv_text([header, *_frequencies(selector)]).encode())
     if report is not None:
         from hardthresh.report import write_report
 
         write_report(selector, report, data_summary=data_of(table, task), command=ctx.obj)
     if not quiet:
         console = Terminal()
-        _print(console, selector, names)
+        print_selection(console, selector)
         for what, path in (("Frequencies", out), ("Report", report)):
             if path is not None:
                 console.print(f"{what}: {path}", markup=False)
 
 
-def _frequencies(selector: Any, names: list[str]) -> list[tuple[str, float, float, bool]]:
+def _frequencies(selector: Any) -> list[tuple[str, float, float, bool]]:
     """Return the frequencies of all features, the highest first: in half-samples, in pairs, and whether selected."""
+    numbers = [f"feature {j}" for j in range(selector.n_features_in_)]
+    names = getattr(selector, "feature_names_in_", np.array(numbers)).tolist()
     every = zip(
         names,
         selector.inclusion_frequencies_.tolist(),
@@ -105,8 +107,8 @@ def _frequencies(selector: Any, names: list[str]) -> list[tuple[str, float, floa
     return sorted(every, key=lambda row: (-row[1], -row[2]))
 
 
-def _print(console: Any, selector: Any, names: list[str]) -> None:
-    """Print the highest frequencies, and what the threshold guarantees."""
+def print_selection(console: Any, selector: Any) -> None:
+    """Print the highest frequencies of a stability selection, and what its threshold guarantees."""
     from rich.table import Table
     from rich.text import Text
 
@@ -118,7 +120,7 @@ def _print(console: Any, selector: Any, names: list[str]) -> None:
     for header in ("in half-samples", "in both of a pair"):
         grid.add_column(header, justify="right")
     grid.add_column("")
-    chosen = [row for row in _frequencies(selector, names) if row[1]]
+    chosen = [row for row in _frequencies(selector) if row[1]]
     for name, inclusion, pair, selected in chosen[:SHOWN]:
         mark = "selected" if selected else ""
         grid.add_row(Text(str(name)), percent(inclusion), percent(pair), mark, style="" if selected else "dim")

@@ -176,10 +176,13 @@ def read(estimator: Any) -> Facts:
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(estimator)
-    if not hasattr(estimator, "support_"):
+    if not (hasattr(estimator, "support_") and hasattr(estimator, "coef_")):
+        other = "plot_cv and plot_convergence draw its curves"
+        if hasattr(estimator, "estimator_"):
+            other = "its estimator_ may have them"
         raise InvalidInputError(
-            f"charts and reports of coefficients are for models that choose features; {type(estimator).__name__} "
-            "does not. plot_cv and plot_convergence draw its curves."
+            f"charts and reports show the coefficients of chosen features; {type(estimator).__name__} does not have "
+            f"them: {other}"
         )
     if hasattr(estimator, "learning_curve_"):
         raise InvalidInputError(
