@@ -1,14 +1,18 @@
 """What chooses k: information criteria and cross-validation, on simulated and on real tables.
 
     python benchmarks/criteria.py                       # the simulated cells: three minutes
+    python benchmarks/criteria.py --classes             # two classes: a minute
     python benchmarks/criteria.py --real                # the real tables, of the folder that HARDTHRESH_DATA names
 
 Simulated are n = 200, d = 500 and n = 100, d = 2000 with five features (`make_sparse_regression`), correlations .3 and
 .8 of neighbouring columns, and signal-to-noise ratios .5, 2 and 8; seeds 4000, 4001, .... Printed are the mean excess
 risk over the variance of the noise in each pair of a shape and a correlation, the mean F1 of the features over all
-cells, the mean number chosen, and the mean CPU time of a fit, its choice included. Of real tables it prints the mean
-squared error on the held-out third, relative to that of the mean: splits 0, 1, ... by seeds (4000, split), at most 300
-rows.
+cells, the mean number chosen, and the mean CPU time of a fit, its choice included.
+
+Classes are those of n = 300, d = 300 with six features, correlation .3 and linear predictors of standard deviation 1
+and 3; printed is the mean log-loss of 10,000 fresh rows above that of the true probabilities. Of real tables it prints
+the mean squared error on the held-out third, relative to that of the mean: splits 0, 1, ... by seeds (4000, split), at
+most 300 rows.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ from typing import Any
 import numpy as np
 from prediction import real
 from run import limit_threads
+from scipy.special import expit
 
 import hardthresh as ht
 from hardthresh.datasets import make_sparse_regression
@@ -89,6 +94,34 @@ def _of_draw(method: Callable[[], Any], n: int, d: int, rho: float, snr: float, 
     return float(error @ covariance @ error / drawn.noise_variance), f1, model.support_.size, seconds
 
 
+def of_classes(n_seeds: int) -> None:
+    """Print a row of the table for each method, with ridges around the default one of the model, 0.01."""
+    print("| | scale 1 | scale 3 |\n|---|--:|--:|")
+    for name, method in METHODS.items():
+        settings = dict(method.keywords) if isinstance(method, partial) else {}
+        if "alphas" in settings:
+            settings["alphas"] = (0.001, 0.01, 0.1) if "criterion" in settings else 0.01
+        model = partial(ht.SparseLogisticRegressionCV, **settings)
+        excess = [
+            np.mean([_of_two_classes(model, scale, SEED + seed) for seed in range(n_seeds)]) for scale in (1.0, 3.0)
+        ]
+        print(f"| {name} | {excess[0]:.3f} | {excess[1]:.3f} |", flush=True)
+
+
+def _of_two_classes(method: Callable[[], Any], scale: float, seed: int) -> float:
+    """Return the log-loss of a fit on fresh rows above that of the true probabilities."""
+    drawn = make_sparse_regression(300, 300, 6, model="logistic", correlation=0.3, scale=scale, seed=seed)
+    model = method().fit(drawn.X, drawn.y)
+    rng = np.random.default_rng((SEED, seed))
+    Z = rng.standard_normal((10_000, 300))
+    for j in range(1, 300):
+        Z[:, j] = 0.3 * Z[:, j - 1] + np.sqrt(1 - 0.3**2) * Z[:, j]
+    u, v = Z @ drawn.coef, model.decision_function(Z)
+    p = expit(u)
+    losses = [np.mean(np.logaddexp(0.0, w) - p * w) for w in (v, u)]
+    return float(losses[0] - losses[1])
+
+
 def on_real_tables(n_splits: int) -> None:
     """Print a row of the table for each method."""
     print(f"| | {' | '.join(TITLES)} | mean |\n|---|{'--:|' * (len(TITLES) + 1)}")
@@ -115,11 +148,14 @@ def main() -> int:
     """Print the table that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=6, help="seeds of each cell, or splits of each table")
-    parser.add_argument("--real", action="store_true")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--classes", action="store_true")
+    what.add_argument("--real", action="store_true")
     arguments = parser.parse_args()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        (on_real_tables if arguments.real else simulated)(arguments.seeds)
+        table = on_real_tables if arguments.real else of_classes if arguments.classes else simulated
+        table(arguments.seeds)
     return 0
 
 

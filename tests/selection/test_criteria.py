@@ -149,6 +149,14 @@ def test_the_ridge_of_several_outputs_is_accounted_for():
     assert_allclose(degrees_of_freedom(several), 3 * degrees_of_freedom(one), rtol=1e-10)
 
 
+def test_outputs_of_any_loss_have_the_sum_of_their_sizes():
+    X, y = data("squared")
+    Y = np.random.default_rng(1).poisson(np.exp(0.3 * np.column_stack([y, -y])))
+    several = minimize(MultiOutputModel(X, Y, "poisson", l2=0.3), RowSparsity(15, free=(14,)))
+    alone = [minimize(LinearModel(X, column, "poisson", l2=0.3), Sparsity(15, free=(14,))) for column in Y.T]
+    assert_allclose(degrees_of_freedom(several), sum(map(degrees_of_freedom, alone)), rtol=1e-5)
+
+
 def test_duplicate_columns_with_a_ridge_count_as_one():
     X, y = data("squared")
     twice = LinearModel(np.column_stack([X[:, 2], X[:, 2]]) / np.sqrt(2), y, l2=0.2)

@@ -126,9 +126,11 @@ def _shrunk_rows(model: MultiOutputModel, at: Evaluation, rows: Any, ridge: np.n
 
     Predictions that change no loss, as equal ones for all classes, have no coefficients that could be taken away.
     """
-    q = model.shape[1]
+    q, few = model.shape[1], model.columns(rows)
+    if model.loss.quadratic:  # each output has the same Hessian
+        gram = double(few.design.gram(model.weights)) + np.diag(ridge)
+        return q * float(ridge @ np.diagonal(inverse_semidefinite(gram)))
     axes = model.loss.axes(q)
-    few = model.columns(rows)
     turn = np.kron(np.eye(ridge.size), axes)
     inverse = inverse_semidefinite(turn.T @ double(few.hessian(at)) @ turn)
     return float(np.repeat(ridge, axes.shape[1]) @ np.diagonal(inverse))

@@ -154,7 +154,9 @@ class CriterionPath:
                 f'overfits, which this criterion does not account for; use criterion="ebic", or {validated}',
                 CriterionWarning,
             )
-        instead = f"the model has none; give {name} to choose so many all the same"
+        instead = "the model has none"
+        if not self.given:
+            instead += f"; give {name} to choose so many all the same"
         if last == 0 and candidates and not self.given:
             warn(f"too few {what_counts}, {rows}, to choose a number of {what}: {instead}", NothingFoundWarning)
         elif not self.found and candidates and (last or not self.given):
