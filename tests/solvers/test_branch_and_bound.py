@@ -1,6 +1,7 @@
 """Branch and bound finds the best support and proves it: check 21 of models.md."""
 
 import pickle
+import re
 from itertools import combinations
 
 import numpy as np
@@ -297,6 +298,7 @@ def test_states_can_be_pickled_and_are_small():
     f, constraint = hard()
     state = minimize(f, constraint, BranchAndBound(), stop=MaxIter(5)).state
     assert pickle.loads(pickle.dumps(state)).gap == state.gap
+    assert re.fullmatch(r"f = [\d.]+ >= [\d.]+, gap 0\.\d+, \d+ nodes", state.progress())
     assert all(len(pickle.dumps(node)) < 2000 for node in state.frontier)
 
 

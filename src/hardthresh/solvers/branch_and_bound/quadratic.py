@@ -85,7 +85,9 @@ class Quadratic:
         diagonal = hessian.diagonal()
         useful = np.flatnonzero(diagonal > DEPENDENT * before)
         counted, scale = counted[useful], 1.0 / np.sqrt(diagonal[useful])
-        hessian = hessian[np.ix_(useful, useful)] * np.outer(scale, scale)
+        hessian = hessian[np.ix_(useful, useful)]
+        hessian *= scale[:, None]
+        hessian *= scale
         np.fill_diagonal(hessian, 1.0)
         amplified = float(np.max(before[useful] * scale**2, initial=1.0))
         problem = cls(

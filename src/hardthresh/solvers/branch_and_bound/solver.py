@@ -142,7 +142,8 @@ class BranchAndBound(Solver):
     The perspective relaxation: Günlük and Linderoth (2010), *Mathematical Programming* 124, 183-205; of regression with
     at most k features: Bertsimas and Van Parys (2020), *Annals of Statistics* 48, 300-323, and Xie and Deng (2020),
     *SIAM Journal on Optimization* 30, 3359-3386. Branch and bound on it: Hazimeh, Mazumder and Saab (2022),
-    *Mathematical Programming* 196, 347-388. Fixing columns by the bound: Atamturk and Gomez (2020), ICML.
+    *Mathematical Programming* 196, 347-388. Fixing columns by the bound: Atamtürk and Gómez (2020), ICML. The
+    best diagonal: Dong, Chen and Linderoth (2015), arXiv:1510.06083.
 
     Examples
     --------
