@@ -146,6 +146,11 @@ def test_a_better_support_is_reported():
     assert pool.supports[0].numbers == ranked[0]
     assert pool.supports[0].excess < 0
     assert "The best of them is better than the model" in str(pool)
+    two = alternative_supports(f, Sparsity(4), w, tolerance=1.0, most=2)
+    assert [support.numbers for support in two.supports] == [ranked[0], poor]  # the model is always listed
+    alone = alternative_supports(f, Sparsity(4), w, most=1)
+    assert alone.own == tuple(map(str, poor))
+    assert alone.more
 
 
 def test_single_precision_has_the_same_alternatives():

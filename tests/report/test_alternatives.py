@@ -8,12 +8,15 @@ from matplotlib.figure import Figure
 import hardthresh as ht
 from hardthresh.report import plot_alternatives, write_report
 from hardthresh.report.plots.style import DARK, LIGHT
+from levels import only_at, turn
 
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((60, 6))
 X = np.hstack([X, X + 0.2 * RNG.standard_normal((60, 6))])
 MODEL = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, X[:, 1] - X[:, 3] + 0.5 * RNG.standard_normal(60))
 NOISY = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, RNG.standard_normal(60))
+ALONE = ht.SparseLinearRegression(n_nonzero_coefs=1).fit(X, X[:, 1])
+KINK = ht.SparseQuantileRegression(n_nonzero_coefs=1).fit(X, X[:, 1] + X[:, 2])
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +65,7 @@ def test_many_sets_and_features_are_cut_and_said_to_be():
 
 
 def test_the_model_alone_is_drawn():
-    alone = ht.SparseLinearRegression(n_nonzero_coefs=1).fit(X, X[:, 1]).alternatives()
-    assert len(plot_alternatives(alone, Figure().subplots()).patches) == 1
+    assert len(plot_alternatives(ALONE.alternatives(), Figure().subplots()).patches) == 1
 
 
 def part_of(page):
@@ -71,17 +73,32 @@ def part_of(page):
     return page.partition('id="others">')[2].partition("</section>")[0]
 
 
-def test_the_report_has_the_chart_or_says_why_not(tmp_path, found):
-    page = part_of(write_report(NOISY, tmp_path / "r.html").read_text(encoding="utf-8"))
-    own = NOISY.alternatives(most=20)
+def report_of(model, folder, **given):
+    return part_of(write_report(model, folder / "report.html", **given).read_text(encoding="utf-8"))
+
+
+def test_the_report_has_the_chart(tmp_path):
+    page, own = report_of(NOISY, tmp_path), NOISY.alternatives(most=20)
     assert len(own.supports) > 1
     assert f"{len(own.supports)} sets within 2 % of the objective" in page
     assert page.count("<svg") == 2
-    given = part_of(write_report(MODEL, tmp_path / "r.html", alternatives=found).read_text(encoding="utf-8"))
-    assert f"{len(found.supports)} sets within 50 % of the objective" in given
-    alone = ht.SparseLinearRegression(n_nonzero_coefs=1).fit(X, X[:, 1])
-    page = part_of(write_report(alone, tmp_path / "r.html").read_text(encoding="utf-8"))
-    assert "No other set of 1 feature was found to fit within 2 % of the model." in page
-    kink = ht.SparseQuantileRegression(n_nonzero_coefs=1).fit(X, X[:, 1] + X[:, 2])
-    page = part_of(write_report(kink, tmp_path / "r.html").read_text(encoding="utf-8"))
-    assert "Not known: a loss with a kink has no second derivatives by which exchanges could be ranked." in page
+
+
+@pytest.mark.parametrize(
+    ("model", "sentence"),
+    turn(
+        [
+            (ALONE, "No other set of 1 feature was found to fit within 2 % of the model."),
+            (KINK, "Not known: a loss with a kink has no second derivatives by which exchanges could be ranked."),
+        ],
+        "the report says why it has no chart",
+    ),
+)
+def test_the_report_says_why_it_has_none(tmp_path, model, sentence):
+    assert sentence in report_of(model, tmp_path)
+
+
+@only_at("pairs")
+def test_the_report_takes_what_was_found(tmp_path, found):
+    page = report_of(MODEL, tmp_path, alternatives=found)
+    assert f"{len(found.supports)} sets within 50 % of the objective" in page

@@ -245,6 +245,9 @@ class _Search:
     def result(self, label: Label, unit: str, subject: str) -> Alternatives:
         """Return what was found."""
         own, within = set(self._first.chosen), self._within()
+        listed = within[: self._most]
+        if self._first not in listed:  # so many are better
+            listed[-1] = self._first
         scale = abs(self._first.value) or 1.0  # without a residual only supports without one are within the tolerance
 
         def names(chosen: set[int]) -> tuple[str, ...]:
@@ -259,7 +262,7 @@ class _Search:
                 removed=names(own.difference(fit.chosen)),
                 added=names(set(fit.chosen).difference(own)),
             )
-            for fit in within[: self._most]
+            for fit in listed
         )
         return Alternatives(
             supports=supports,
