@@ -157,6 +157,8 @@ def test_what_is_proved_is_not_said_to_be_unproved(report):
         assert ("What it does not prove. That this is the best choice" in text) != proved
         assert ("What it does not prove. That the same features" in text) == proved
         assert "The lower bound is a number that the objective is not below" in text
+        assert ("A lower bound proves that no other choice of so many features fits better." in text) == proved
+        assert ("hardthresh prove tries to." in text) != proved
 
 
 def test_a_better_exchange_is_not_hidden(build, report):
