@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 _LISTED = 30
 """Most features that are printed: a screen."""
-_SUBSTITUTES = 3
-"""Most substitutes of a feature that are printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +151,14 @@ class Alternatives:
 
     def _printed(self) -> PrintedTable:
         own, shares, substitutes = self.own, self.shares, self.substitutes
-        header = [self.unit, "in the model", "in sets", "alone replaced by (rise of the objective)"]
+        header = [self.unit, "in the model", "in sets", "alone replaced by (rise)"]
         rows = []
         for name in list(shares)[:_LISTED]:
             pairs = substitutes.get(name, ())
-            words = ", ".join(f"{other} ({signed_percent(excess)})" for other, excess in pairs[:_SUBSTITUTES])
-            if len(pairs) > _SUBSTITUTES:
-                words += f" and {len(pairs) - _SUBSTITUTES} more"
-            alone = (words or "none") if name in own else ""
+            words = f"{pairs[0][0]} ({signed_percent(pairs[0][1])})" if pairs else "none"
+            if len(pairs) > 1:
+                words += f" and {len(pairs) - 1} more"
+            alone = words if name in own else ""
             rows.append([name, "yes" if name in own else "", percent(shares[name]), alone])
         left_out = len(shares) - len(rows)
         notes = [f"{plural(left_out, f'more {self.unit}')} in fewer of them."] if left_out > 0 else []
