@@ -66,9 +66,9 @@ class PermutationTest:
         orders = self.statistics.size
         as_good = round(self.p_value * (orders + 1)) - 1
         lines = [
-            f"p = {self.p_value:.3g}: of {plural(orders, 'random order')} of the targets, {as_good} "
-            f"{'leads' if as_good == 1 else 'lead'} to a fit as good as that to the data ({self.what} "
-            f"{number(self.statistic)})."
+            f"p = {self.p_value:.3g}: of {plural(orders, 'random order')} of the targets, "
+            f"{as_good or 'none'} {'lead' if as_good > 1 else 'leads'} to a fit as good as that to the data "
+            f"({self.what} {number(self.statistic)})."
         ]
         if self.n_failed:
             lines.append(f"{plural(self.n_failed, 'fit')} failed and count as that good; the first: {self.failure}.")

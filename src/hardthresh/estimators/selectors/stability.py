@@ -61,7 +61,7 @@ class StabilitySelection(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
     bound : {"unimodal", "worst_case"}
         The bound of Shah and Samworth that `expected_false_` is; see `hardthresh.selection.low_probability_bound`.
     random_state : int, RandomState instance or None
-        The seed of the halves; None stands for 0.
+        The seed of the halves; with None, too, a second fit has the same halves.
     n_jobs : int, optional
         The number of halves that are fitted at a time, as in joblib. Halves that share their work are fitted in one
         process.
