@@ -2,6 +2,7 @@
 
     python benchmarks/exact_parts.py --limit 120            # nodes and CPU seconds of the search without each part
     python benchmarks/exact_parts.py --dives 200 --rows 10  # the nodes that a search will have
+    python benchmarks/exact_parts.py --searches "the whole" --problem 500,1000,5,.01,.5,2  # n, d, k, alpha, rho, SNR
 
 The problems are those of `exact.py`. The number of nodes of a tree is estimated as Knuth does (1975, *Estimating the
 efficiency of backtrack programs*, Mathematics of Computation 29, 121-136): by walks from the root to random children,
@@ -145,15 +146,23 @@ def run(name: str, row: Row, seed: int, limit: float) -> Run:
         return Run(this.n_nodes, process_time() - began, root_gap, gap)
 
 
+def problem(text: str) -> Row:
+    """Return the row of a table that is written with commas."""
+    n, d, k, *others = text.split(",")
+    return Row(int(n), int(d), int(k), *map(float, others))
+
+
 def main() -> int:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", default="2,4,6,7,9,11")
+    parser.add_argument("--problem", action="append", type=problem, help="instead of rows: n,d,k,alpha,rho,SNR")
+    parser.add_argument("--searches", default=",".join(WITHOUT))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--limit", type=float, default=60.0)
     parser.add_argument("--dives", type=int, default=0)
     arguments = parser.parse_args()
-    rows = [ROWS[int(place)] for place in arguments.rows.split(",")]
+    rows = arguments.problem or [ROWS[int(place)] for place in arguments.rows.split(",")]
     if arguments.dives:
         print("| n, d, k, alpha, rho, SNR | nodes, estimated | standard error | median of a walk |\n|---|--:|--:|--:|")
     else:
@@ -165,7 +174,7 @@ def main() -> int:
             error = found.std() / np.sqrt(found.size)
             print(f"| {size} | {found.mean():.2g} | {error:.2g} | {np.median(found):.2g} |", flush=True)
             continue
-        for name in WITHOUT:
+        for name in arguments.searches.split(","):
             it = run(name, row, arguments.seed, arguments.limit)
             print(f"| {size} | {name} | {it.root_gap:.3f} | {it.nodes} | {it.seconds:.1f} | {it.gap:.2f} |", flush=True)
     return 0
