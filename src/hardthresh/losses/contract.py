@@ -25,7 +25,7 @@ class BaseLoss(ABC):
     """
 
     convex: ClassVar[bool] = True
-    """Whether the loss is convex in the predictions."""
+    """Whether the loss is convex in the predictions: lower bounds of certificates rely on it."""
 
     quadratic: ClassVar[bool] = False
     """Whether the second derivatives are those of least squares everywhere: 1, or the unit matrix."""
