@@ -65,10 +65,17 @@ def test_a_better_set_has_the_names_and_coefficients_of_the_data():
 
 
 def test_an_exact_fit_is_proved():
-    X, y = data()
-    model = ht.SparseLinearRegression(n_nonzero_coefs=3, solver="exact").fit(X, y)
+    """Its certificate and its summary have the bound of the search, which is above that of the relaxation."""
+    X, y = data(30, 12)
+    model = ht.SparseLinearRegression(n_nonzero_coefs=3, alpha=0.01, solver="exact").fit(X, y)
     assert model.converged_
     assert "no support has a value below this one: proved to" in model.stop_reason_
+    assert ht.SparseLinearRegression(n_nonzero_coefs=3, alpha=0.01).fit(X, y).certificate().gap > 1e-3
+    certificate = model.certificate()
+    assert certificate.proved
+    assert certificate.lower_bound <= certificate.value
+    assert model.summary().gap == certificate.gap <= 1e-6
+    assert model.certificate(X, y).gap > 1e-3  # of given data only the relaxation is known
     assert model.prove().proved
 
 

@@ -118,6 +118,21 @@ class ModelCertificate:
         swap = self.swap
         return None if swap.removed is None or swap.added is None else (swap.removed, swap.added)
 
+    def with_bound(self, bound: float, least: float) -> ModelCertificate:
+        """Return the certificate with a lower bound that a search has proved, if it is better than its own.
+
+        Parameters
+        ----------
+        bound : float
+            The bound.
+        least : float
+            A number that the objective never falls below; -inf if none is known.
+        """
+        if bound <= (-inf if self.lower_bound is None else self.lower_bound):
+            return self
+        bound = min(bound, self.value)  # but for rounding
+        return replace(self, lower_bound=bound, gap=relative_gap(self.value, bound, least))
+
     def is_stationary(self, L: float | None = None, tol: float | None = None) -> bool:
         """Return whether the model is `fitted` and passes the first-order test.
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from math import inf
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from hardthresh.arrays import double, to_numpy
-from hardthresh.certificates import Alternatives, ModelCertificate, Proof
+from hardthresh.certificates import Alternatives, ModelCertificate, Proof, relative_gap
 from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.errors import HardThreshError, InvalidInputError, warn
 from hardthresh.core.objective import Evaluation
@@ -17,6 +19,7 @@ from hardthresh.core.result import Result
 from hardthresh.core.state import Trace
 from hardthresh.core.stationarity import leading_norm
 from hardthresh.core.support import Support
+from hardthresh.solvers.branch_and_bound.solver import BranchAndBoundState
 from hardthresh.solvers.start import starting_point
 
 from ..facts import read
@@ -75,7 +78,8 @@ class AssessedModel(ChoosingModel):
             return self._certify(*self._problem_of(X, y, sample_weight, offset))
         if self._certificate is None:
             problem, result = self._untouched_training()
-            self._certificate = self._certify(problem, result.w, result.support, result.state.trace)
+            found = self._certify(problem, result.w, result.support, result.state.trace)
+            self._certificate = found.with_bound(_proved(result), problem.objective.lower_bound)
         return self._certificate
 
     def summary(self, X: Any = None, y: Any = None, sample_weight: Any = None, offset: Any = None) -> Summary:
@@ -114,7 +118,9 @@ class AssessedModel(ChoosingModel):
             return self._summarize(*self._problem_of(X, y, sample_weight, offset)[:2])
         if self._summary is None:
             problem, result = self._untouched_training()
-            self._summary = self._summarize(problem, result.w)
+            found = self._summarize(problem, result.w)
+            gap = relative_gap(found.objective, _proved(result), problem.objective.lower_bound)
+            self._summary = replace(found, gap=gap) if gap < (1.0 if found.gap is None else found.gap) else found
         return self._summary
 
     @without_overflow_warnings
@@ -328,3 +334,8 @@ class AssessedModel(ChoosingModel):
         if not before.agrees(problem.fingerprint()):
             raise HardThreshError("the training data were changed in place since the fit; fit the model again")
         return problem, result
+
+
+def _proved(result: Result) -> float:
+    """Return the lower bound that the search of a fit with ``solver="exact"`` has proved; -inf of other fits."""
+    return result.state.lower_bound if isinstance(result.state, BranchAndBoundState) else -inf
