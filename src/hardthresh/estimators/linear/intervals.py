@@ -184,7 +184,7 @@ class Inference:
                 f"Intervals of {share} as if the features had been given, from {plural(self.n_estimated, 'row')}. "
                 "The same rows chose them:"
             )
-            lines.append(f"{CAUTION}. Those of features without an effect almost never cover 0.")
+            lines.append(f"{CAUTION}. Those of features without an effect seldom cover 0.")
             return lines
         lines.append(
             f"Chosen on {plural(self.n_chosen, 'row')}, estimated on {self.n_estimated:,} others: the intervals are "
