@@ -102,6 +102,19 @@ def test_a_search_with_many_nodes_ends_at_the_minimum(seed):
     assert run.value == pytest.approx(min(values(f, 4).values()), rel=1e-9)
 
 
+@pytest.mark.parametrize("limits", [{"_OWN": 5}, {"_OWN": 5, "_OWN_AT_ROOT": 5}, {"_PAIRED": 0}, {"_STEPS": 0}])
+@pytest.mark.parametrize("n", [12, 40])
+def test_large_problems_are_searched_to_the_same_answer(limits, n, monkeypatch):
+    """Where no node has a diagonal of its own, and not all pairs are tried: with other limits on a small problem."""
+    for name, value in limits.items():
+        monkeypatch.setattr(f"hardthresh.solvers.branch_and_bound.search.{name}", value)
+    f, constraint = hard(n=n, d=14, k=4, ridge=0.05)
+    run = minimize(f, constraint, BranchAndBound())
+    best = min(values(f, 4).values())
+    assert run.value == pytest.approx(best, rel=1e-9)
+    assert (run.history["lower_bound"] <= best * (1 + 1e-9)).all()
+
+
 def test_a_search_begins_badly_and_ends_well(monkeypatch):
     """Where the first support is a bad one, the rounding of relaxations finds the best."""
     monkeypatch.setattr(WorkingSet, "advance", lambda self, f, c, state: state.ended("badly"))

@@ -33,8 +33,8 @@ _LEAST, _SHARE = 2, 50
 """An iteration bounds one node for every 50 before it, at least 2: so a time limit is kept within 2 %, and what the
 loop does between iterations costs little."""
 
-_MOST = 20_000
-"""Most coordinates: their matrix has 3.2 GB."""
+_MOST = 5_000
+"""Most coordinates: their matrix has 200 MB, and the search keeps two."""
 
 _PROVED = "no support has a value below this one: proved to {tol:g} relative, with {n_nodes} nodes"
 
@@ -120,7 +120,7 @@ class BranchAndBound(Solver):
     ------
     CapabilityError
         By `check`, for an objective that is not quadratic, bounds on coefficients, a constraint that is not "at most k
-        coordinates", or more than 20,000 coordinates.
+        coordinates", or more than 5,000 coordinates.
 
     Notes
     -----
