@@ -26,8 +26,8 @@ _PAIRED = 1500
 
 _ROOT_STEPS, _STEPS, _LITTLE = 20, 2, 0.02
 """How often the diagonal of a node is moved at most, and which share of the gap a step must close for another. With 0,
-1, 2 and 4 steps five problems of the benchmark take 25.6, 11.7, 9.7 and 10.7 s and 25,000, 7,300, 6,000 and 5,400
-nodes."""
+1, 2 and 4 steps five problems of the benchmark take 24.0, 12.0, 10.1 and 11.2 s and 25,600, 7,300, 6,000 and 5,400
+nodes, where the column that is chosen most nearly by half is decided first."""
 
 _FIRST_ROUNDED, _ROUNDED = 64, 20
 """The solutions of the first nodes, and then of every twentieth, are rounded to a support and improved by exchanges."""
