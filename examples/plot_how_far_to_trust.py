@@ -67,7 +67,7 @@ plt.show()
 # %%
 # Intervals from rows that did not choose
 # ---------------------------------------
-# Half of the rows choose another third column. By the other half its coefficient may well be 0.
+# Half of the rows choose the same columns. By the other half the coefficient of the third may well be 0.
 
 print(model.inference(X, y, kind="split"))
 

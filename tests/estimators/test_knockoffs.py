@@ -250,6 +250,20 @@ def test_the_draws_are_those_of_the_seed():
     assert np.any(several.statistics_[0] != several.statistics_[1])
 
 
+@pytest.mark.parametrize("seed", [0, (0, 0), (0, 1), (0, 0, 1)])
+def test_knockoffs_by_default_do_not_copy_data_simulated_with_a_small_seed(seed):
+    """They share no random numbers: a knockoff that is its own column, or its mirror image, tells nothing."""
+    columns, seen = np.random.default_rng(seed).standard_normal((300, 30)), []
+
+    def importances(model, table, y):
+        seen.append(np.abs(np.corrcoef(table, rowvar=False)[:30, 30:]))
+        return np.arange(60.0)
+
+    ht.Knockoffs(ht.SparseLinearRegression(), statistic=importances, n_draws=2, fdr=0.2).fit(columns, Y)
+    assert len(seen) == 2
+    assert np.max(seen) < 0.3
+
+
 def test_several_draws_select_by_mean_e_values():
     columns, u, true, _ = planted(1)
     y = with_noise(u, 1)

@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold
 
 import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.selection.permutations import _fitted
+from hardthresh.selection.permutations import _ORDERS, _fitted
 from levels import only_at
 
 
@@ -26,7 +26,7 @@ def test_the_p_value_counts_the_fits_to_random_orders():
     model = ht.SparseLinearRegression(n_nonzero_coefs=2)
     found = ht.permutation_test(model, X, y, n_permutations=19, random_state=3)
     seed = np.random.RandomState(3).randint(2**31 - 1)
-    orders = [np.random.default_rng((seed, b)).permutation(40) for b in range(19)]
+    orders = [np.random.default_rng((seed, b, _ORDERS)).permutation(40) for b in range(19)]
     values = [model.fit(X, y[order]).objective_ for order in orders]
     assert found.statistics.tolist() == pytest.approx(values, rel=1e-9)
     assert found.statistic == pytest.approx(model.fit(X, y).objective_, rel=1e-9)
@@ -34,6 +34,16 @@ def test_the_p_value_counts_the_fits_to_random_orders():
     assert 0.05 < found.p_value < 1.0
     assert json.loads(json.dumps(found.to_dict()))["n_failed"] == 0
     assert str(found).startswith(f"p = {found.p_value:.3g}: of 19 random orders")
+
+
+@pytest.mark.parametrize("seed", [0, (0, 0), (0, 1), (0, 0, 1)])
+def test_orders_by_default_are_none_of_data_simulated_with_a_small_seed(seed):
+    """An order that made the data, such as one that shuffled them, would not be independent of them."""
+    X, y = np.arange(40.0)[:, None], np.arange(40.0)
+    made = np.random.default_rng(seed).permutation(40)
+    model = LinearRegression()
+    found = ht.permutation_test(model, X, y, n_permutations=5, statistic=lambda fit: fit.coef_[0])
+    assert np.abs(found.statistics - model.fit(X, y[made]).coef_[0]).min() > 1e-6
 
 
 def test_targets_keep_their_weights_and_offsets_so_that_every_order_of_the_data_has_the_same_fits():
@@ -145,7 +155,7 @@ def test_strata_and_frames_go_along():
     found = ht.permutation_test(
         ht.SparseCoxRegression(n_nonzero_coefs=1), frame, y, n_permutations=5, strata=strata, random_state=0
     )
-    order = np.random.default_rng((np.random.RandomState(0).randint(2**31 - 1), 0)).permutation(40)
+    order = np.random.default_rng((np.random.RandomState(0).randint(2**31 - 1), 0, _ORDERS)).permutation(40)
     first = ht.SparseCoxRegression(n_nonzero_coefs=1).fit(frame, y[order], strata=strata[order])
     assert found.statistics[0] == pytest.approx(first.objective_, rel=1e-9)
 

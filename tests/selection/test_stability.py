@@ -111,6 +111,13 @@ def test_each_row_is_in_a_half_as_often_as_any_other():
     assert np.abs(shares - 10 / 11).max() < 5 * np.sqrt(10 / 121 / 4000)
 
 
+@pytest.mark.parametrize("seed", [0, (0, 0), (0, 1), (0, 0, 1)])
+def test_halves_are_none_of_data_simulated_with_a_small_seed(seed):
+    """A half of a permutation that made the data would not be independent of them."""
+    made = set(np.random.default_rng(seed).permutation(20)[:10].tolist())
+    assert all(made not in (set(one.tolist()), set(other.tolist())) for one, other in complementary_pairs(20, 5, 0))
+
+
 def test_halves_have_equal_shares_of_each_label():
     labels = np.repeat(["a", "b", "c"], [7, 20, 4])
     for first, second in complementary_pairs(labels.size, 30, 0, labels):

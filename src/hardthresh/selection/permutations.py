@@ -21,6 +21,9 @@ from .comparison import in_parallel
 
 _TIE = 1e-9
 """Share of the statistic below which two are equal: orders that change nothing count, whatever the rounding."""
+_ORDERS = 0x6F726472
+"""The purpose of the random numbers, "ordr" in ASCII: a seed that no one simulates data with, as the orders have to be
+independent of the rows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -177,7 +180,7 @@ def permutation_test(
     kept = weighted_rows(params.get("sample_weight"), _num_samples(X))
     own = _fitted(estimator, X, y, params, kept, kept)
     first = measure(own)
-    orders = (kept[np.random.default_rng((seed, b)).permutation(kept.size)] for b in range(n_permutations))
+    orders = (kept[np.random.default_rng((seed, b, _ORDERS)).permutation(kept.size)] for b in range(n_permutations))
     found: list[float | str] = []
     with progress_line(progress, "permutations", n_permutations) as report:
         for value in in_parallel(_refitted, ((estimator, X, y, params, kept, o, measure) for o in orders), n_jobs):

@@ -15,6 +15,9 @@ from hardthresh.core.numbers import number
 Kind = Literal["unimodal", "worst_case"]
 _ROUNDING = 1e-9
 """A threshold this close to a possible frequency is it: .7 times 100 is 70 but for rounding."""
+_HALVES = 0x68616C66
+"""The purpose of the random numbers, "half" in ASCII: a seed that no one simulates data with, as the halves have to be
+independent of the rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +169,7 @@ def complementary_pairs(
     n_pairs : int
         The number of pairs.
     seed : int
-        A seed; that of pair b is ``(seed, b)``, so that more pairs begin with the same ones.
+        A seed. More pairs begin with the same ones.
     labels : array, shape (n,), optional
         Labels of the rows, such as classes. The halves of a pair have as many rows of each label as the other, or one
         more.
@@ -186,7 +189,7 @@ def complementary_pairs(
     groups = [np.arange(n)] if labels is None else _rows_by_label(labels)
     pairs = []
     for b in range(n_pairs):
-        rng = np.random.default_rng((seed, b))
+        rng = np.random.default_rng((seed, b, _HALVES))
         shuffled = [rng.permutation(rows) for rows in groups]
         middles = [rows.size // 2 for rows in shuffled]
         left_over = rng.permutation(np.concatenate([rows[2 * m :] for rows, m in zip(shuffled, middles, strict=True)]))

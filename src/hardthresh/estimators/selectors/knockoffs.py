@@ -32,6 +32,10 @@ from .importances import Importances, by_coefficients, by_path, checked_importan
 from .knockoff_columns import KnockoffColumns
 from .knockoff_words import conditions, is_estimated, least_selected, outcome, why_empty
 
+_COPIES = 0x636F7079
+"""The purpose of the random numbers, "copy" in ASCII. Knockoffs are valid only if their noise is independent of the
+data, so no one should simulate data with this seed: (0, 0) or (0, 0, 0) would be the stream of ``default_rng(0)``."""
+
 
 @register("selector", "knockoffs", lambda: [Knockoffs(SparseLinearRegression(n_nonzero_coefs=1))])
 class Knockoffs(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
@@ -217,7 +221,7 @@ class Knockoffs(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
         tested, seed = columns.tested, seed_of(self.random_state)
         statistics = np.zeros((self.n_draws, numbers.shape[1]))
         for number, row in enumerate(statistics):
-            rng = np.random.default_rng((seed, number))
+            rng = np.random.default_rng((seed, number, _COPIES))
             copies, swapped = draw(rng), rng.random(tested.size) < 0.5
             row[tested] = knockoff_statistics(
                 importances, contrast, columns.X[:, tested], copies, columns.X[:, list(always)], swapped
