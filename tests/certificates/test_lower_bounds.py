@@ -68,7 +68,7 @@ def best_of_all(f, k, free=()):
 
 @pytest.mark.parametrize("alpha", [0.01, *at("pairs", [0.1, 0.001])])
 @pytest.mark.parametrize("name", MODELS)
-def test_no_sparse_point_is_below_the_bound(name, alpha):
+def test_check_22_no_sparse_point_is_below_the_bound(name, alpha):
     """Check 22: at 1000 random points of k non-zeros, and at the best set of all."""
     f, constraint = problem(MODELS[name], alpha)
     at = answer(f, constraint)
@@ -110,7 +110,7 @@ def test_it_is_the_dual_value_with_the_convex_conjugate(name):
 @pytest.mark.parametrize(
     ("n", "d", "alpha", "most"), [(2000, 200, 0.1, 0.01), (2000, 200, 0.01, 0.02), (300, 200, 0.1, 0.02)]
 )
-def test_logistic_gaps_are_small_with_many_rows(n, d, alpha, most):
+def test_check_22_logistic_gaps_are_small_with_many_rows(n, d, alpha, most):
     """Check 22, with the numbers of section 5.4 of the specification: .000, .011 and .008."""
     rng = np.random.default_rng((1, n, d, 5))
     X = columns(rng, n, d, 0.3)

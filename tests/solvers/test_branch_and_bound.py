@@ -68,7 +68,7 @@ def close(f):
 
 
 @pytest.mark.parametrize("seed", range(N_PROBLEMS))
-def test_the_answer_is_that_of_trying_every_support(seed, monkeypatch):
+def test_check_21_the_answer_is_that_of_trying_every_support(seed, monkeypatch):
     """Also, no node has a bound above the best of its supports."""
     kept = []
     bound = Search._bound

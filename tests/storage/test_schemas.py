@@ -143,6 +143,7 @@ def test_a_class_that_moves_is_written_as_before(name, tmp_path, monkeypatch):
 
 
 def test_every_name_of_version_2_leads_to_a_class():
+    import_all()
     assert {*NAMES_OF_VERSION_2.values()} <= ours().keys()
     assert len({*NAMES_OF_VERSION_2.values()}) == len(NAMES_OF_VERSION_2)
 
