@@ -22,9 +22,9 @@ def rows_of(path):
 
 
 def test_it_prints_what_the_selector_finds(done, csv, table, folder):
-    text = done("stability", csv, "--target", "y", "--drop", "ill", "--k", 2, "--pairs", 10, "--out", "f.csv")
+    text = done("stability", csv, "--target", "y", "--drop", "ill", "--k", 3, "--pairs", 10, "--out", "f.csv")
     X = table.select(COLUMNS).to_numpy()
-    found = ht.StabilitySelection(ht.SparseLinearRegression(n_nonzero_coefs=2), n_pairs=10).fit(
+    found = ht.StabilitySelection(ht.SparseLinearRegression(n_nonzero_coefs=3), n_pairs=10).fit(
         X, table["y"].to_numpy()
     )
     assert "2 features in at least 75 % of 20 half-samples" in text

@@ -32,7 +32,7 @@ def stability(
     threshold: Annotated[float, typer.Option(help="Frequency above 1/2 from which on features are selected.")] = 0.75,
     bound: Annotated[str, typer.Option(help="The bound on false selections: unimodal, or worst_case.")] = "unimodal",
     alpha: Annotated[str, typer.Option(help="Ridge on the mean loss: auto, or a number.")] = "auto",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the half-samples.")] = 0,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the half-samples.")] = None,
     jobs: Annotated[int, typer.Option(help="Number of half-samples that are fitted at a time.")] = 1,
     out: Annotated[Path | None, typer.Option(help="Write the frequencies of all features to this .csv file.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write a report to this .html file.")] = None,
