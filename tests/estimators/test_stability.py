@@ -13,7 +13,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectKBest
-from sklearn.linear_model import Lasso, LinearRegression
+from sklearn.linear_model import Lasso, LinearRegression, Ridge
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 
@@ -381,6 +381,12 @@ def test_bad_settings_are_refused(settings, message):
 def test_an_estimator_that_chooses_no_features_is_refused():
     with pytest.raises(InvalidInputError, match="KNeighborsRegressor has neither get_support nor coef_ after fit"):
         selector(KNeighborsRegressor()).fit(X, Y)
+
+
+@pytest.mark.parametrize("model", [ht.LowRankRegression(rank=1), Ridge()])
+def test_an_estimator_that_uses_every_column_is_refused(model):
+    with pytest.raises(InvalidInputError, match=f"{type(model).__name__} uses all 12 columns.*n_nonzero_coefs"):
+        selector(model).fit(X, np.column_stack([Y, U]))
 
 
 def test_before_a_fit_there_is_no_statement():

@@ -29,6 +29,25 @@ def chosen_features(model: Any) -> np.ndarray:
     )
 
 
+def check_chooses(model: Any) -> None:
+    """Check that an estimator, fitted to all rows, can leave columns out.
+
+    Raises
+    ------
+    InvalidInputError
+        If it has coefficients and uses each column, as a model of low rank or a ridge regression does.
+    """
+    if hasattr(model, "get_support"):
+        return
+    used = chosen_features(model)
+    if used.size > 1 and used.all():
+        raise InvalidInputError(
+            f"{type(model).__name__} uses all {used.size} columns, so that there is no choice whose stability could be "
+            "measured; give an estimator that leaves columns out, such as SparseLinearRegression(n_nonzero_coefs=k), "
+            "which also takes several outputs, or a penalty that does"
+        )
+
+
 def candidates(model: Any) -> np.ndarray:
     """Return the number of each column of X among what a fitted estimator chooses from; -1 if it does not choose it."""
     if isinstance(model, SparseLinearModel):

@@ -29,7 +29,7 @@ from ..libraries import check_same_namespace
 from ..linear.model import SparseLinearModel
 from ..linear.regression import SparseLinearRegression
 from ..soundness import check_numbers, check_present, check_selected
-from .choices import candidates, choice_of_rows, chosen_features, labels_of_rows
+from .choices import candidates, check_chooses, choice_of_rows, chosen_features, labels_of_rows
 
 
 @register("selector", "stability", lambda: [StabilitySelection(SparseLinearRegression(n_nonzero_coefs=1), n_pairs=3)])
@@ -167,7 +167,8 @@ class StabilitySelection(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            As the estimator does, for settings out of range, and if no pair of halves could be fitted.
+            As the estimator does, for settings out of range, for an estimator whose coefficients use every column of
+            all rows, and if no pair of halves could be fitted.
 
         Warns
         -----
@@ -181,6 +182,7 @@ class StabilitySelection(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
             params = process_routing(self, "fit", **params).estimator.fit
         estimator = self._configured()
         self.estimator_ = clone(estimator).fit(X, y, **params)
+        check_chooses(self.estimator_)
         self.__dict__.pop("feature_names_in_", None)  # of another table
         if hasattr(self.estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.estimator_.feature_names_in_
