@@ -312,6 +312,17 @@ def test_what_was_searched_says_so():
     assert plot_criterion(searched.candidates_, searched.criterion_path_).get_ylabel().startswith("EBIC")
 
 
+@pytest.mark.parametrize("cls", [ht.SparseHuberRegression, ht.SparseLinearSVC])
+def test_a_criterion_that_only_ranks_says_so(cls):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 10))
+    y = X[:, 3] + 0.3 * rng.standard_normal(100)
+    y = y if cls is ht.SparseHuberRegression else y > 0
+    summary = cls().fit(X, y).summary()
+    assert "was chosen by EBIC (heuristic: the loss has no likelihood)" in str(summary)
+    assert "heuristic" not in str(cls(n_nonzero_coefs=1).fit(X, y).summary())
+
+
 def test_groups_are_searched_too():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 60))
@@ -376,7 +387,11 @@ def test_a_loss_without_a_likelihood_has_no_criterion(case):
     if case.loss.has_likelihood:
         case.new(criterion="bic").fit(X, y)
         return
-    instead = 'use criterion="cv"' if case.chooses else f"or use {case.cls.__name__}CV"
+    instead = (
+        f'use criterion="cv", or {case.cls.__name__[:-2]}, whose "ebic" ranks'
+        if case.chooses
+        else f"or use {case.cls.__name__}CV"
+    )
     for name in NAMES if case.chooses else ("bic", "aic", "gic"):
         with pytest.raises(CapabilityError, match=f'has no likelihood for criterion="{name}".*{instead}'):
             case.new(criterion=name).fit(X, y)

@@ -125,6 +125,8 @@ class Facts:
         The final k: the number of features or groups that the model may use besides the requested ones.
     criterion : str
         The information criterion that chose k, such as "EBIC"; empty if cross-validation or the user did.
+    ranks_only : bool
+        Whether that criterion is a heuristic, because the loss has no likelihood.
     multiplies : str
         The quantity that a coefficient multiplies, in words; empty where it adds to the prediction.
     separated : bool
@@ -150,6 +152,7 @@ class Facts:
     unit: str
     budget: int
     criterion: str
+    ranks_only: bool
     multiplies: str
     separated: bool
     criterion_values: Vector
@@ -230,6 +233,7 @@ def read(estimator: Any) -> Facts:
         unit=unit_of(estimator),
         budget=budget_of(estimator),
         criterion=estimator.criterion.upper() if hasattr(estimator, "criterion_path_") else "",
+        ranks_only=hasattr(estimator, "criterion_path_") and not estimator._loss.has_likelihood,
         multiplies=estimator._loss.multiplies,
         separated=bool(getattr(estimator, "separated_", False)),
         criterion_values=double(getattr(estimator, "criterion_path_", np.empty(0))),

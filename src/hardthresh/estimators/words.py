@@ -106,7 +106,8 @@ def chosen_by(facts: Facts) -> str:
     searched = " (searched, not all tried)" * facts.searched
     if facts.cross_validation is not None:
         return f"cross-validation chose{searched}"
-    return f"was chosen by {facts.criterion}{searched}" if facts.criterion else "was given"
+    heuristic = " (heuristic: the loss has no likelihood)" * facts.ranks_only
+    return f"was chosen by {facts.criterion}{heuristic}{searched}" if facts.criterion else "was given"
 
 
 def held_out(facts: Facts) -> str:

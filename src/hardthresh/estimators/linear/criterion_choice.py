@@ -54,8 +54,9 @@ class CriterionChoice(GridSearch):
             return
         if not self._loss.has_likelihood:
             raise CapabilityError(
-                f'the {type(self._loss).__name__} loss has no likelihood for criterion="{self.criterion}"; use '
-                'criterion="cv"'
+                f'the {type(self._loss).__name__} loss has no likelihood for criterion="{self.criterion}", which would '
+                f'compare ridges too; use criterion="cv", or {type(self).__name__[:-2]}, whose "ebic" ranks numbers of '
+                "features for one ridge (heuristic)"
             )
         check_without_folds(self)
 
