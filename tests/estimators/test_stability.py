@@ -156,6 +156,11 @@ def test_halves_that_cannot_be_fitted_are_counted():
     assert any("all targets are 0" in str(one.message) for one in caught)
     assert (found.n_failed_, found.n_pairs_) == (sum(together), 8 - sum(together))
     assert found.statement().n_pairs == found.n_pairs_
+    assert found.statement().n_left_out == sum(together)
+    plain = str(low_probability_bound(found.mean_n_chosen_, D, found.n_pairs_, 0.75))
+    assert f" {sum(together)} pairs of which a half could not be fitted are left out" in str(found.statement())
+    assert "the bound is approximate" in str(found.statement())
+    assert "approximate" not in plain
 
 
 def test_without_a_pair_there_is_an_error():

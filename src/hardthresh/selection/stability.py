@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from hardthresh.core.checking import checked_integer, checked_number, checked_word
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, plural
 from hardthresh.core.numbers import number
 
 Kind = Literal["unimodal", "worst_case"]
@@ -45,6 +45,8 @@ class LowProbabilityBound:
         The number of complementary pairs.
     threshold : float
         The least frequency of a feature that is taken: a multiple of ``1 / (2 n_pairs)``.
+    n_left_out : int
+        The number of further pairs, which were left out as a half could not be fitted. The theorems have none of these.
     """
 
     value: float
@@ -54,6 +56,7 @@ class LowProbabilityBound:
     n_candidates: int
     n_pairs: int
     threshold: float
+    n_left_out: int = 0
 
     def __str__(self) -> str:
         q, d = number(self.n_chosen), f"{self.n_candidates:,}"
@@ -69,6 +72,13 @@ class LowProbabilityBound:
             f"{number(self.threshold)} in {2 * self.n_pairs:,} half-samples is at most {number(self.value)}, "
             f"{assumption} (Shah and Samworth 2013, Theorem {2 if self.kind == 'unimodal' else 1})."
             + (f" {self.reason}" if self.reason else "")
+            + (
+                f" {plural(self.n_left_out, 'pair')} of which a half could not be fitted "
+                f"{'is' if self.n_left_out == 1 else 'are'} left out, which the theorem does not allow for: the bound "
+                "is approximate, and about the halves that can be fitted."
+                if self.n_left_out
+                else ""
+            )
             + " This is not a bound on features without effect: one that is correlated with an effect may be chosen "
             "often. The threshold is conservative, and most features with an effect may stay below it; read the "
             "frequencies themselves."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -107,8 +108,11 @@ class StabilitySelection(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
     30 fits of 10 of 5,000 columns to 500 rows.
 
     Guarantee: Theorems 1 and 2 of Shah and Samworth, for `expected_false_`. They are about features of low selection
-    probability and not about those without effect, and hold for any model. Where the number of chosen features varies
-    between halves, its expectation is in these theorems, and `mean_n_chosen_` estimates it.
+    probability and not about those without effect, and hold for any model that can be fitted to every half. Where
+    halves have equal shares of classes or events, the probabilities are those given the numbers of these. Where the
+    number of chosen features varies between halves, its expectation is in these theorems, and `mean_n_chosen_`
+    estimates it. The bound is approximate if pairs were left out because a fit failed (`n_failed_`), and `statement`
+    says so.
 
     References
     ----------
@@ -205,13 +209,14 @@ class StabilitySelection(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
         LowProbabilityBound
         """
         check_is_fitted(self)
-        return low_probability_bound(
+        bound = low_probability_bound(
             self.mean_n_chosen_,
             self.n_candidates_,
             self.n_pairs_,
             self.threshold,
             self.bound,  # type: ignore[arg-type]
         )
+        return replace(bound, n_left_out=self.n_pairs - self.n_pairs_)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return which metadata `fit` passes on to that of the estimator.
