@@ -8,9 +8,23 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import toeplitz
 from scipy.sparse import csr_array
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.covariance import OAS, LedoitWolf, empirical_covariance
-from sklearn.linear_model import LassoCV, LogisticRegression
+from sklearn.linear_model import (
+    ElasticNet,
+    HuberRegressor,
+    Lars,
+    Lasso,
+    LassoCV,
+    LassoLars,
+    LinearRegression,
+    LogisticRegression,
+    OrthogonalMatchingPursuit,
+    PoissonRegressor,
+    Ridge,
+)
 from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVR
 from sklearn.tree import DecisionTreeRegressor
 
 import hardthresh as ht
@@ -144,6 +158,22 @@ def test_with_fixed_knockoffs_a_rotation_of_the_rows_changes_nothing():
     turn = np.eye(300) - 2.0 * v @ v.T / (v.T @ v)  # a reflection that keeps a column of ones
     for model in (ht.SparseLinearRegression(n_nonzero_coefs=3), ht.SparseLinearRegression()):
         assert_allclose(by_path(model, turn @ table, turn @ y, least=4), by_path(model, table, y, least=4), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [LinearRegression(), Ridge(), ElasticNet(0.05), Lasso(0.1), Lars(), LassoLars(0.1), OrthogonalMatchingPursuit()],
+    ids=lambda model: type(model).__name__,
+)
+def test_estimators_of_scikit_learn_for_fixed_knockoffs_keep_this_law(model):
+    """Each depends on the products of all rows alone, so that a rotation of them changes no coefficient."""
+    table, y = X - X.mean(axis=0), Y - Y.mean()
+    v = np.random.default_rng(5).standard_normal((300, 1))
+    turn = np.eye(300) - 2.0 * (v - v.mean()) @ (v - v.mean()).T / np.sum((v - v.mean()) ** 2)
+    expected = by_coefficients(clone(model), table, y)
+    assert_allclose(by_coefficients(clone(model), turn @ table, turn @ y), expected, atol=1e-3)
+    assert expected.max() > 0.1
+    ht.Knockoffs(model, kind="fixed", statistic="coef", fdr=0.4).fit(X, Y)
 
 
 def test_fixed_knockoffs_need_no_rows_of_weight_zero():
@@ -281,6 +311,13 @@ def test_several_draws_select_by_mean_e_values():
     assert "mean e-values over 4 draws" in model.statement()
 
 
+def test_with_several_draws_the_offset_does_not_change_what_the_level_bounds():
+    statement = selector(offset=0, n_draws=2, fdr=0.5).fit(X, Y).statement()
+    assert "at the false discovery rate 0.5" in statement
+    assert "mean share of null features" in statement
+    assert "modified" not in statement
+
+
 def test_an_empty_selection_explains_the_level_and_the_offset():
     """Check 19: eight features ahead of their knockoffs are too few for the level .05."""
     model = selector(fdr=0.05, random_state=1)
@@ -318,7 +355,17 @@ def test_the_statement_names_the_assumptions():
     assert "draws of a normal distribution" in given
     assert "no guarantee" not in given
     assert "no guarantee" not in fixed
-    assert "independent normal errors of equal variance" in fixed
+    assert "independent normal errors of equal variance; a" in fixed
+
+    def own(model, table, y):
+        return np.abs(table.T @ y)
+
+    for kind, duty in (
+        ("fixed", "the given statistic depends on the rows through their products alone;"),
+        ("gaussian", "the given statistic treats all columns alike;"),
+    ):
+        given = selector(kind=kind, statistic=own, fdr=0.5).set_params(estimator=PoissonRegressor())
+        assert duty in given.fit(X, Y).statement()
 
 
 def test_it_is_stored_and_loaded(tmp_path):
@@ -486,6 +533,9 @@ def test_estimators_and_data_that_cannot_be_used_are_refused():
     for of_folds, statistic in ((ht.SparseLinearRegressionCV(), "path"), (LassoCV(), "coef")):
         with pytest.raises(InvalidInputError, match="through their products alone, which those of folds are not"):
             ht.Knockoffs(of_folds, kind="fixed", statistic=statistic).fit(X, Y)
+    for other in (PoissonRegressor(), HuberRegressor(), LinearSVR()):
+        with pytest.raises(InvalidInputError, match=f"{type(other).__name__} is not known to see .*LinearRegression"):
+            ht.Knockoffs(other, kind="fixed", statistic="coef").fit(X, Y)
     by_criterion = ht.Knockoffs(ht.SparseLinearRegressionCV(criterion="ebic"), kind="fixed", fdr=0.2, random_state=1)
     assert set(range(SELECTED)) <= set(by_criterion.fit(X, Y).support_.tolist())
     with pytest.raises(InvalidInputError, match='here 61 rows; there are 60: use kind="gaussian"'):

@@ -9,10 +9,12 @@ from warnings import catch_warnings
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import ElasticNet, Lars, LinearRegression, OrthogonalMatchingPursuit, Ridge
 
 from hardthresh.arrays import double, to_numpy
 from hardthresh.core.errors import InvalidInputError, NothingFoundWarning, plural, warn
 from hardthresh.core.result import Status
+from hardthresh.losses import Squared
 
 from ..linear.cross_validation import SparseLinearModelCV
 from ..linear.model import SparseLinearModel
@@ -21,6 +23,8 @@ from ..linear.survival_targets import stratified
 Importances: TypeAlias = Callable[..., np.ndarray]
 """Takes an estimator that is not fitted, X, y and the other parameters of `fit`, and returns a number >= 0 for each
 column of X, which must not depend on the order of the columns."""
+_OF_PRODUCTS = (LinearRegression, Ridge, ElasticNet, Lars, OrthogonalMatchingPursuit)
+"""What scikit-learn has for least squares without folds; Lasso is an ElasticNet, and LassoLars a Lars."""
 
 
 def by_path(model: SparseLinearModel, X: np.ndarray, y: Any, *, least: int, **params: Any) -> np.ndarray:
@@ -100,6 +104,33 @@ def by_coefficients(model: Any, X: np.ndarray, y: Any, **params: Any) -> np.ndar
     weights = params.get("sample_weight")
     centred = X - np.average(X, axis=0, weights=weights)
     return _lengths(model.coef_) * np.sqrt(np.average(centred**2, axis=0, weights=weights))
+
+
+def check_sees_products(model: Any) -> None:
+    """Check that the importances of an estimator depend on X and y through X'X, X'y and y'y alone.
+
+    Raises
+    ------
+    InvalidInputError
+        For other losses than the squared one, for folds, and for estimators that are not known to do so.
+    """
+    name = type(model).__name__
+    if "cv" in model.get_params(deep=False) and getattr(model, "criterion", "cv") == "cv":
+        raise InvalidInputError(
+            'kind="fixed" needs an estimator that sees the rows through their products alone, which those of folds '
+            f'are not: give {name} another criterion, or an estimator without folds, or use kind="gaussian"'
+        )
+    if isinstance(model, SparseLinearModel):
+        if model._loss_type is not Squared:
+            raise InvalidInputError(
+                f'kind="fixed" is for least squares, and {name} has another loss; use kind="gaussian"'
+            )
+    elif not isinstance(model, _OF_PRODUCTS):
+        known = ", ".join(kind.__name__ for kind in _OF_PRODUCTS)
+        raise InvalidInputError(
+            f'kind="fixed" is for least squares, and {name} is not known to see the rows through their products alone, '
+            f'as {known} do; use kind="gaussian", or a function for statistic if you know that it does'
+        )
 
 
 def _lengths(coef: Any) -> np.ndarray:

@@ -19,7 +19,7 @@ def outcome(selector: Any) -> str:
     chosen = selector.support_.size
     if not chosen:
         return f"N{why_empty(selector)[1:]}."
-    rate = "false discovery rate" if selector.offset else "modified false discovery rate"
+    rate = "false discovery rate" if _bounds_rate(selector) else "modified false discovery rate"
     return (
         f"{chosen} of {selector.n_features_in_} features {'is' if chosen == 1 else 'are'} selected at the {rate} "
         f"{selector.fdr:g}; the estimated share of null ones is {selector.estimated_fdp_:.3g}."
@@ -30,8 +30,8 @@ def conditions(selector: Any) -> list[str]:
     """Return what the level means, and what it assumes."""
     several = selector.n_draws > 1
     return [
-        _of_level(selector.fdr, selector.offset or several),
-        _of_kind(selector.kind),
+        _of_level(selector.fdr, _bounds_rate(selector)),
+        _of_kind(selector.kind, callable(selector.statistic)),
         *(
             ["The covariance was estimated, so that there is no guarantee for a finite number of rows."]
             if selector.kind == "gaussian" and is_estimated(selector.covariance)
@@ -49,6 +49,14 @@ def is_estimated(covariance: Any) -> bool:
     return isinstance(covariance, str) or callable(covariance) or hasattr(covariance, "fit")
 
 
+def _bounds_rate(selector: Any) -> bool:
+    """Return whether the level bounds the false discovery rate, and not only the modified one.
+
+    The e-values of several draws have their own 1 in the denominator, whatever the offset.
+    """
+    return bool(selector.offset) or selector.n_draws > 1
+
+
 def _of_level(fdr: float, rate: bool) -> str:
     """Return what a level bounds: the false discovery rate, or the modified one."""
     share = "share of null features" if rate else f"of V / (R + {1 / fdr:g}), V of R selected features being null,"
@@ -58,16 +66,19 @@ def _of_level(fdr: float, rate: bool) -> str:
     )
 
 
-def _of_kind(kind: str) -> str:
-    """Return under which assumption it does."""
+def _of_kind(kind: str, by_function: bool) -> str:
+    """Return under which assumption it does, those on a function for the importances among them."""
     if kind == "fixed":
         return (
-            "It holds if the target is linear in the columns with independent normal errors of equal variance; a "
-            "feature is null if its coefficient is zero."
+            "It holds if the target is linear in the columns with independent normal errors of equal variance"
+            + (", and the given statistic depends on the rows through their products alone" if by_function else "")
+            + "; a feature is null if its coefficient is zero."
         )
     return (
         "It holds if the rows are draws of a normal distribution with the covariance that was used, whatever the "
-        "model of the target; a feature is null if it is independent of the target given the others."
+        "model of the target"
+        + (", and the given statistic treats all columns alike" if by_function else "")
+        + "; a feature is null if it is independent of the target given the others."
     )
 
 

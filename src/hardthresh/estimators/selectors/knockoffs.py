@@ -17,7 +17,6 @@ from hardthresh.core.errors import InvalidInputError, NothingFoundWarning, forma
 from hardthresh.core.registry import register
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import is_real
-from hardthresh.losses import Squared
 from hardthresh.selection import knockoff_e_values, knockoff_threshold, select_by_e_values
 from hardthresh.selection.knockoffs import difference, knockoff_statistics, signed_maximum, smallest_proportions
 
@@ -28,7 +27,7 @@ from ..linear.model import SparseLinearModel
 from ..linear.regression import SparseLinearRegression
 from ..soundness import check_numbers, check_present, check_selected
 from ..validation import validated
-from .importances import Importances, by_coefficients, by_path, checked_importances
+from .importances import Importances, by_coefficients, by_path, check_sees_products, checked_importances
 from .knockoff_columns import KnockoffColumns
 from .knockoff_words import conditions, is_estimated, least_selected, outcome, why_empty
 
@@ -66,7 +65,9 @@ class Knockoffs(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
     kind : {"gaussian", "fixed"}
         "gaussian" draws knockoffs from the normal distribution of the rows, for any loss and any number of rows
         (model-X). "fixed" takes the columns as they are, for least squares with at least two rows for each column, and
-        for importances that depend on X and y through the products of all rows: not for cross-validation.
+        for importances that depend on X and y through X'X, X'y and y'y alone: not for cross-validation, nor for other
+        losses. Of scikit-learn it takes LinearRegression, Ridge, ElasticNet, Lasso, Lars, LassoLars and
+        OrthogonalMatchingPursuit; of a function for `statistic` it cannot be checked, and is for you to see to.
     statistic : {"path", "coef"} or callable
         The importance Z of a column. "path": at how many of the numbers of features 1, 2, ..., K the model has it, with
         ties broken by the size of the coefficient at K; W is then the larger of Z and :math:`\tilde Z` with its sign.
@@ -80,7 +81,8 @@ class Knockoffs(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
         over the draws, which depends less on the random numbers.
     offset : {1, 0}
         The 1 in the numerator of the formula. With 0 the selection is larger, and only the modified false discovery
-        rate is controlled, the expectation of V / (R + 1 / q) for V null ones of R features.
+        rate is controlled, the expectation of V / (R + 1 / q) for V null ones of R features; with several draws still
+        the false discovery rate, as e-values have their own 1.
     covariance : {"ledoit_wolf", "empirical"}, array, callable or estimator
         The covariance of the columns, for ``kind="gaussian"``: estimated with or without shrinkage; given, as an array
         of shape (n_features, n_features); or that of an estimator of scikit-learn, such as ``OAS()``, which is fitted
@@ -302,22 +304,9 @@ class Knockoffs(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
         return of
 
     def _fixed(self, columns: KnockoffColumns) -> Callable[[np.random.Generator], np.ndarray]:
-        """Return the function that draws fixed knockoffs, which are for least squares."""
-        if isinstance(self.estimator, SparseLinearModel):
-            squares = self.estimator._loss_type is Squared
-        else:
-            squares = get_tags(self.estimator).estimator_type == "regressor"
-        if not squares:
-            raise InvalidInputError(
-                f'kind="fixed" is for least squares, and {type(self.estimator).__name__} has another loss; use '
-                'kind="gaussian"'
-            )
-        if "cv" in self.estimator.get_params(deep=False) and getattr(self.estimator, "criterion", "cv") == "cv":
-            raise InvalidInputError(
-                'kind="fixed" needs an estimator that sees the rows through their products alone, which those of folds '
-                f"are not: give {type(self.estimator).__name__} another criterion, or an estimator without folds, or "
-                'use kind="gaussian"'
-            )
+        """Return the function that draws fixed knockoffs; those of a function of the user are at its own risk."""
+        if not callable(self.statistic):
+            check_sees_products(self.estimator)
         return columns.fixed(intercept=bool(getattr(self.estimator, "fit_intercept", True)))
 
     def _covariance(self) -> Any:
