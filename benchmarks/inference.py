@@ -5,7 +5,9 @@
 prints for each of five models the share of the intervals that cover the population coefficients of the chosen features,
 of ``inference(kind="refit")`` and ``kind="split"``; the mean width of the latter over that of the former; and the share
 of the true features that all rows and half of them choose. 200 rows, 200 columns of which neighbours have the
-correlation .3, noise of variance 1; the seeds are (53, row of the table, run).
+correlation .3, noise of variance 1; the seeds are (53, row of the table, run). A second table has how often the
+intervals of a split cover with model-based and with robust standard errors, also where the model is wrong: targets x^2
+with noise of standard deviation .2, for one column x and three of noise; the seeds are (54, row, run).
 """
 
 from __future__ import annotations
@@ -28,10 +30,18 @@ ROWS = {
     "5 true of 1, k = 5": (5, 1.0, 5),
 }
 """The number of true features, their coefficients, of either sign, and k."""
+SQUARES = {
+    "x^2, x uniform on (0, 3), 100 rows": (100, lambda rng, n: rng.uniform(0, 3, n), 3.0),
+    "x^2, x uniform on (0, 3), 1000 rows": (1000, lambda rng, n: rng.uniform(0, 3, n), 3.0),
+    "x^2, x of Gamma(3), 1000 rows": (1000, lambda rng, n: rng.gamma(3.0, 1.0, n), 8.0),
+    "x^2, x exponential, 400 rows": (400, lambda rng, n: rng.exponential(size=n), 4.0),
+    "x^2, x exponential, 4000 rows": (4000, lambda rng, n: rng.exponential(size=n), 4.0),
+}
+"""The number of rows, how x is drawn, and the slope of the best line."""
 
 
-def run(row: int, number: int) -> dict[str, tuple[int, int, float, float]]:
-    """Return for each kind how many intervals cover, how many there are, their widths, and the share of true ones."""
+def data(row: int, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int]:
+    """Return X, y, the population covariance of the columns and the true coefficients, and k."""
     true, size, k = list(ROWS.values())[row]
     rng = np.random.default_rng((53, row, number))
     X = rng.standard_normal((N, D))
@@ -40,13 +50,24 @@ def run(row: int, number: int) -> dict[str, tuple[int, int, float, float]]:
     w = np.zeros(D)
     w[rng.permutation(D)[:true]] = size * rng.choice([-1.0, 1.0], true)
     y = X @ w + rng.standard_normal(N)
-    covariance = RHO ** np.abs(np.subtract.outer(np.arange(D), np.arange(D)))
+    return X, y, RHO ** np.abs(np.subtract.outer(np.arange(D), np.arange(D))), w, k
+
+
+def best(covariance: np.ndarray, w: np.ndarray, chosen: list[int]) -> np.ndarray:
+    """Return the coefficients of the best linear predictor of some columns."""
+    return np.linalg.solve(covariance[np.ix_(chosen, chosen)], covariance[chosen] @ w)
+
+
+def run(row: int, number: int) -> dict[str, tuple[int, int, float, float]]:
+    """Return for each kind how many intervals cover, how many there are, their widths, and the share of true ones."""
+    X, y, covariance, w, k = data(row, number)
+    true = np.count_nonzero(w)
     model = ht.SparseLinearRegression(n_nonzero_coefs=k, random_state=number).fit(X, y)
     found = {}
     for kind in ("refit", "split"):
         intervals = model.inference(X, y, kind=kind).intervals
         chosen = [one.index for one in intervals]
-        target = np.linalg.solve(covariance[np.ix_(chosen, chosen)], covariance[chosen] @ w)
+        target = best(covariance, w, chosen)
         covered = sum(one.lower <= b <= one.upper for one, b in zip(intervals, target, strict=True))
         width = float(np.mean([one.upper - one.lower for one in intervals]))
         recall = float(np.mean(w[chosen] != 0) * k / true) if true else np.nan
@@ -54,8 +75,27 @@ def run(row: int, number: int) -> dict[str, tuple[int, int, float, float]]:
     return found
 
 
+def run_errors(name: str, row: int, number: int) -> dict[bool, tuple[int, int, float]]:
+    """Return for model-based and robust errors how many intervals of a split cover, of how many, and their widths."""
+    if name in ROWS:
+        X, y, covariance, w, k = data(row, number)
+    else:
+        n, draw, slope = SQUARES[name]
+        rng = np.random.default_rng((54, row, number))
+        x = draw(rng, n)
+        X, y = np.column_stack([x, 0.1 * rng.standard_normal((n, 3))]), x**2 + 0.2 * rng.standard_normal(n)
+        covariance, w, k = np.eye(4), np.array([slope, 0.0, 0.0, 0.0]), 1
+    model, found = ht.SparseLinearRegression(n_nonzero_coefs=k, random_state=number).fit(X, y), {}
+    for robust in (False, True):
+        intervals = model.inference(X, y, kind="split", robust=robust).intervals
+        target = best(covariance, w, [one.index for one in intervals])
+        covered = sum(one.lower <= b <= one.upper for one, b in zip(intervals, target, strict=True))
+        found[robust] = covered, len(intervals), float(np.mean([one.upper - one.lower for one in intervals]))
+    return found
+
+
 def main() -> int:
-    """Print a row of the table for each model."""
+    """Print a row of the tables for each model."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=200)
     runs = parser.parse_args().runs
@@ -67,6 +107,14 @@ def main() -> int:
         cover = [f"{part[:, 0].sum() / part[:, 1].sum():.3f}" for part in (refit, split)]
         found = ["–" if np.isnan(part[0, 3]) else f"{part[:, 3].mean():.2f}" for part in (refit, split)]
         print(f"| {name} | {' | '.join(cover)} | {np.mean(split[:, 2] / refit[:, 2]):.2f} | {' | '.join(found)} |")
+    print("\n| | model-based covers | robust covers | width, robust / model-based |")
+    print("|---|--:|--:|--:|")
+    for table in (ROWS, SQUARES):
+        for row, name in enumerate(table):
+            results = [run_errors(name, row, number) for number in range(runs)]
+            by_model, robust = (np.array([result[kind] for result in results]) for kind in (False, True))
+            cover = [f"{part[:, 0].sum() / part[:, 1].sum():.3f}" for part in (by_model, robust)]
+            print(f"| {name} | {' | '.join(cover)} | {np.mean(robust[:, 2] / by_model[:, 2]):.2f} |", flush=True)
     return 0
 
 

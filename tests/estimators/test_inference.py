@@ -52,11 +52,12 @@ def test_refit_intervals_of_least_squares_are_those_of_textbooks(level):
         assert all(np.isnan(one.p_value) for one in found.intervals)
 
 
-def test_robust_errors_are_those_of_white_with_the_correction_of_n_minus_p():
+def test_robust_errors_are_those_of_white_with_residuals_over_one_less_leverage():
     X, y = regression()
     model = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, y)
     A, coef, inverse, rest, freedom = least_squares(X[:, [2, 5]], y)
-    errors = np.sqrt(np.diag(inverse @ (A.T * rest**2) @ A @ inverse) * 80 / freedom)
+    left = rest / (1 - np.sum(A @ inverse * A, axis=1))
+    errors = np.sqrt(np.diag(inverse @ (A.T * left**2) @ A @ inverse))
     assert_intervals(model.inference(robust=True), coef, errors, student(freedom).ppf(0.975))
 
 
@@ -87,7 +88,9 @@ def test_logistic_intervals_have_no_ridge_and_normal_quantiles():
     assert_intervals(found, coef, np.sqrt(np.diag(np.linalg.inv(hessian))), norm.ppf(0.975))
     assert found.degrees_of_freedom is None
     scores = A * (y - p)[:, None]
-    spread = np.linalg.inv(hessian) @ scores.T @ scores @ np.linalg.inv(hessian) * 300 / 297
+    inverse = np.linalg.inv(hessian)
+    scores = scores / (1 - p * (1 - p) * np.sum(A @ inverse * A, axis=1))[:, None]
+    spread = inverse @ scores.T @ scores @ inverse
     assert_intervals(model.inference(robust=True), coef, np.sqrt(np.diag(spread)), norm.ppf(0.975))
 
 
@@ -113,8 +116,12 @@ def test_a_split_estimates_on_the_rows_that_did_not_choose():
     chosen = clone(model).fit(X[first], y[first]).support_
     assert [one.index for one in found.intervals] == chosen.tolist()
     others = np.setdiff1d(np.arange(101), first)
-    _, coef, inverse, rest, freedom = least_squares(X[np.ix_(others, chosen)], y[others])
+    A, coef, inverse, rest, freedom = least_squares(X[np.ix_(others, chosen)], y[others])
     errors = np.sqrt(np.diag(inverse) * (rest @ rest) / freedom)
+    assert_intervals(model.inference(X, y, kind="split", robust=False), coef, errors, student(freedom).ppf(0.975))
+    left = rest / (1 - np.sum(A @ inverse * A, axis=1))
+    errors = np.sqrt(np.diag(inverse @ (A.T * left**2) @ A @ inverse))
+    assert found.robust
     assert_intervals(found, coef, errors, student(freedom).ppf(0.975))
     p_values = 2 * student(freedom).sf(np.abs(coef / errors))
     assert [one.p_value for one in found.intervals] == pytest.approx(p_values[:-1].tolist(), rel=1e-5)
@@ -135,7 +142,8 @@ def test_halves_have_equal_shares_of_classes_and_events_and_whole_groups():
     groups = np.repeat(np.arange(9), 10)
     y = X[:, 0] + np.repeat(rng.standard_normal(9), 10)
     of_groups = ht.SparseLinearRegression(n_nonzero_coefs=1).fit(X, y)
-    found = of_groups.inference(X, y, kind="split", robust=True, groups=groups)
+    found = of_groups.inference(X, y, kind="split", groups=groups)
+    assert found.robust
     assert (found.n_chosen, found.n_estimated) == (40, 50)
 
 
@@ -184,6 +192,67 @@ def test_check_20_the_words_belong_to_intervals_of_a_refit():
     assert ("test", "p-value") in split.to_frame().columns
 
 
+def test_a_row_that_alone_determines_a_coefficient_leaves_its_robust_error_unknown():
+    X, y = regression()
+    X[:, 3] = np.arange(80) == 7
+    y[7] = 50.0
+    found = ht.SparseLinearRegression(n_nonzero_coefs=3).fit(X, y).inference(robust=True)
+    others = np.delete(np.arange(80), 7)
+    without = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X[np.ix_(others, [2, 5])], y[others])
+    first, alone, last = (one.standard_error for one in found.intervals)
+    assert np.isnan(alone)
+    expected = [one.standard_error for one in without.inference(robust=True).intervals]
+    assert [first, last] == pytest.approx(expected, rel=1e-8)
+
+
+def test_a_split_says_what_its_intervals_need():
+    X, y = regression()
+    model = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, y)
+    assert "valid\nfor the best linear predictor of these features" in str(model.inference(X, y, kind="split"))
+    by_model = str(model.inference(X, y, kind="split", robust=False))
+    assert "asymptotically valid\nif the model of these features is right" in by_model
+    ordered = ht.SparseOrdinalRegression(n_nonzero_coefs=1).fit(X, np.digitize(y, [-1, 1]))
+    found = ordered.inference(X, np.digitize(y, [-1, 1]), kind="split")
+    assert not found.robust
+    assert "if the model of these features is right" in str(found)
+
+
+@pytest.mark.filterwarnings("ignore:1 constant column")  # where only the rows for the choice have the level
+@pytest.mark.parametrize("alpha", [0.0, 0.01])
+def test_levels_that_only_one_half_has_count_as_none_of_the_others(alpha):
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(11)
+    levels = np.r_[["rare"] * 2, np.repeat(["a", "b", "c"], 40)]
+    X = pandas.DataFrame({"c": pandas.Categorical(levels), "x": rng.standard_normal(122)})
+    y = 3.0 * (levels == "a") - 3.0 * (levels == "b") + rng.standard_normal(122)
+    model = ht.SparseLinearRegression(n_nonzero_coefs=1, alpha=alpha, categorical_features="from_dtype").fit(X, y)
+    apart = 0
+    for seed in range(8):
+        found = model.inference(X, y, kind="split", random_state=seed)
+        first = complementary_pairs(122, 1, np.random.RandomState(seed).randint(2**31 - 1))[0][0]
+        second = np.setdiff1d(np.arange(122), first)
+        seen = set(levels[first])
+        assert found.unseen_levels == (() if "rare" in seen or "rare" not in levels[second] else ("c=rare",))
+        apart += len(found.unseen_levels)
+        if found.unseen_levels:
+            assert "count as none of the others: c=rare." in str(found)
+            names = [one.feature.removeprefix("c=") for one in found.intervals]
+            if alpha == 0.0:  # with a ridge each level has a column, and they are dependent
+                _, coef, *_ = least_squares(
+                    np.stack([levels[second] == name for name in names], axis=1) * 1.0, y[second]
+                )
+                assert [one.coefficient for one in found.intervals] == pytest.approx(coef[:-1].tolist(), rel=1e-6)
+    assert apart
+
+
+def test_what_a_half_lacks_is_said_to_come_from_the_split():
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    y = np.where(np.arange(40) == 3, "ill", "well")
+    model = ht.SparseLogisticRegression(n_nonzero_coefs=1, alpha=0.1).fit(X, y)
+    with pytest.raises(InvalidInputError, match="in a half of the rows: another random_state draws other halves"):
+        model.inference(X, y, kind="split", random_state=0)
+
+
 def test_separated_classes_have_the_ridge_of_the_model_or_none():
     X = np.linspace(-1, 1, 40)[:, None]
     y = (X[:, 0] > 0).astype(int)
@@ -214,8 +283,8 @@ def test_features_that_the_half_left_out_are_named():
         ({"kind": "naive"}, InvalidInputError, 'kind must be "refit" or "split"'),
         ({"level": 1.0}, InvalidInputError, "level must be"),
         ({"kind": "split"}, InvalidInputError, "fits again, on half of the rows; give X and y"),
-        ({"groups": np.arange(80)}, InvalidInputError, "groups need robust=True"),
-        ({"groups": np.arange(80), "robust": True}, InvalidInputError, "groups belong to data"),
+        ({"groups": np.arange(80), "robust": False}, InvalidInputError, "groups need robust errors"),
+        ({"groups": np.arange(80)}, InvalidInputError, "groups belong to data"),
     ],
 )
 def test_bad_settings_are_refused(settings, error, message):
@@ -248,6 +317,20 @@ def coverage_of_noise(runs):
             intervals = model.inference(X, y, kind=kind).intervals
             covered[kind] += sum(one.lower <= 0 <= one.upper for one in intervals)
     return {kind: count / (3 * runs) for kind, count in covered.items()}
+
+
+def test_intervals_of_a_split_cover_where_the_model_is_wrong():
+    """y = x^2 with x of a Gamma(3) distribution: the best line has slope 8, and errors that grow with x."""
+    covered = {True: 0, False: 0}
+    for run in range(100):
+        rng = np.random.default_rng((20, run))
+        x = rng.gamma(3.0, 1.0, 400)
+        model = ht.SparseLinearRegression(n_nonzero_coefs=1, random_state=run).fit(x[:, None], x**2)
+        for robust in covered:
+            [one] = model.inference(x[:, None], x**2, kind="split", robust=None if robust else False).intervals
+            covered[robust] += one.lower <= 8.0 <= one.upper
+    assert covered[True] >= 75
+    assert covered[False] < 55
 
 
 @only_at("all")

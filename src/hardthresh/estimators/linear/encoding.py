@@ -141,15 +141,31 @@ class Encoding:
         InvalidInputError
             With the column and the level that is not.
         """
-        for factor in self.factors:
-            levels, places = codes.get(factor.column, ([], np.zeros(0, dtype=np.intp)))
-            unknown = [level for level in levels if level not in factor.levels]
-            if unknown:
-                row = numbered("row", int(np.argmax(places == levels.index(unknown[0]))))
-                raise InvalidInputError(
-                    f"{called(factor.column, names)} has the level {format_value(unknown[0])} in {row}, which was not "
-                    f"in the fit; known are {_listed(factor.levels)}"
-                )
+        for factor, level in self.new_levels(codes):
+            levels, places = codes[factor.column]
+            row = numbered("row", int(np.argmax(places == levels.index(level))))
+            raise InvalidInputError(
+                f"{called(factor.column, names)} has the level {format_value(level)} in {row}, which was not in the "
+                f"fit; known are {_listed(factor.levels)}"
+            )
+
+    def new_levels(self, codes: Mapping[int, Codes]) -> list[tuple[Factor, Level]]:
+        """Return the levels of categorical columns that are not those of the fit, each with its factor."""
+        return [
+            (factor, level)
+            for factor in self.factors
+            for level in codes.get(factor.column, ((), ()))[0]
+            if level not in factor.levels
+        ]
+
+
+class OpenEncoding(Encoding):
+    """An encoding that takes levels that were not in the fit: their rows are 0 in all indicators of the column."""
+
+    __slots__ = ()
+
+    def check_known(self, codes: Mapping[int, Codes], names: Sequence[Any] | None) -> None:
+        """Accept every level."""
 
 
 def factor_columns(X: Any, categorical_features: Any) -> tuple[int, ...]:

@@ -33,7 +33,8 @@ class Interval:
     coefficient : float
         The estimate, on the scale of the data.
     standard_error : float
-        Its standard error; NaN if the column depends on others, or if too few rows are left for it.
+        Its standard error; NaN if the column depends on others, or if too few rows are left for it, as where one row
+        alone determines a robust one.
     lower, upper : float
         The ends of the interval.
     p_value : float
@@ -63,7 +64,8 @@ class Inference:
     level : float
         The nominal coverage.
     robust : bool
-        Whether the standard errors are those of a sandwich, which holds if the variance is not that of the model.
+        Whether the standard errors are those of a sandwich, which hold asymptotically whether the model of the chosen
+        features is right or not.
     n_estimated : int
         The number of rows that the estimates are from.
     n_chosen : int
@@ -74,6 +76,9 @@ class Inference:
         Whether there are no finite estimates without a ridge, so that these have that of the model.
     left_out : tuple of str
         The features of the model that the rows for the choice did not choose.
+    unseen_levels : tuple of str
+        The levels of chosen categorical columns that only the rows for the estimates have; they count as none of the
+        others.
     subject : str
         What it is about, if not the model that it was asked from.
     """
@@ -87,6 +92,7 @@ class Inference:
     degrees_of_freedom: float | None
     shrunk: bool
     left_out: tuple[str, ...] = ()
+    unseen_levels: tuple[str, ...] = ()
     subject: str = ""
 
     @property
@@ -105,6 +111,7 @@ class Inference:
             "degrees_of_freedom": self.degrees_of_freedom,
             "shrunk": self.shrunk,
             "left_out": list(self.left_out),
+            "unseen_levels": list(self.unseen_levels),
             "about": self.subject or "the model",
             "features": [self._record(interval) for interval in self.intervals],
         }
@@ -188,11 +195,19 @@ class Inference:
             return lines
         lines.append(
             f"Chosen on {plural(self.n_chosen, 'row')}, estimated on {self.n_estimated:,} others: the intervals are "
-            "valid for the best coefficients of"
+            "asymptotically valid"
         )
-        lines.append("these features in the population. With half of the rows they are about 1.5 times as wide.")
+        of = (
+            "for the best linear predictor of these features"
+            if self.robust
+            else "if the model of these features is right"
+        )
+        lines.append(f"{of}. With half of the rows they are about 1.6 times as wide.")
         if not self.intervals:
             lines.append("The rows for the choice chose no feature.")
+        if self.unseen_levels:
+            levels = ", ".join(self.unseen_levels)
+            lines.append(f"Levels that the rows for the choice do not have count as none of the others: {levels}.")
         if self.left_out:
             lines.append(f"Of the model, these rows did not choose {', '.join(self.left_out)}.")
         return lines
@@ -209,7 +224,7 @@ class Inference:
                 "estimates are shrunk by that of the model, and the intervals leave their bias out."
             )
         if self.kind == "refit":
-            notes.append('inference(X, y, kind="split") has valid intervals, about 1.5 times as wide.')
+            notes.append('inference(X, y, kind="split") has valid intervals, about 1.6 times as wide.')
         return notes
 
 

@@ -142,7 +142,7 @@ class StratifiedModel(SparseLinearModel):
         *,
         kind: str = "refit",
         level: float = 0.95,
-        robust: bool = False,
+        robust: bool | None = None,
         groups: Any = None,
         random_state: Any = None,
     ) -> Inference:

@@ -30,7 +30,7 @@ from ..libraries import check_same_namespace
 from ..table import Table
 from ..validation import check_labels, validated
 from .columns import column_indices
-from .encoding import Encoding, encoding_of, factor_columns, read_codes, without
+from .encoding import Encoding, OpenEncoding, encoding_of, factor_columns, read_codes, without
 
 _LARGEST_SPAN = -float(np.log(np.finfo(np.float64).eps))
 """Beyond it the smallest of two expected values is lost in the rounding of their sum: exposures of 1 and 4.5e15."""
@@ -166,6 +166,18 @@ class TabularModel(ThresholdingEstimator):
     def _factors(self) -> tuple[int, ...]:
         """Return the categorical columns of the fit."""
         return tuple(factor.column for factor in self.encoding_.factors) if hasattr(self, "encoding_") else ()
+
+    def _accept_new_levels(self, X: Any) -> tuple[str, ...]:
+        """Let categorical columns have levels that were not in the fit; return those of chosen columns of X."""
+        if not hasattr(self, "encoding_"):
+            return ()
+        chosen = set(np.flatnonzero(self._get_support_mask()).tolist())
+        new = self.encoding_.new_levels(read_codes(X, sorted(chosen.intersection(self._factors()))))
+        self.encoding_ = OpenEncoding(self.encoding_.n_features, self.encoding_.factors)
+        names = getattr(self, "feature_names_in_", None)
+        return tuple(
+            f"{f'x{factor.column}' if names is None else names[factor.column]}={level}" for factor, level in new
+        )
 
     def _has_ridge(self) -> bool:
         """Return whether coefficients are penalised, so that each level of a categorical column can have one."""
