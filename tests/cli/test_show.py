@@ -55,3 +55,14 @@ def test_another_file_says_so(refused, csv):
     assert refused("show", csv) == (
         f"{csv}: not written by hardthresh; the file of a model is what save, or fit --out, writes"
     )
+
+
+def test_a_selection_by_knockoffs_says_what_its_level_means(done, folder):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 12))
+    y = X[:, :8].sum(axis=1) + rng.standard_normal(100)
+    selector = ht.Knockoffs(ht.SparseLinearRegression(n_nonzero_coefs=8), fdr=0.2, random_state=1).fit(X, y)
+    ht.save(selector, folder / "selector.json")
+    shown = " ".join(done("show", "selector.json").split())
+    assert shown == " ".join(selector.statement().split())
+    assert "at the false discovery rate 0.2" in shown

@@ -9,7 +9,7 @@ import typer
 
 
 def show(model: Annotated[Path, typer.Argument(metavar="MODEL", help="The file that fit wrote.")]) -> None:
-    """Show a saved model, its cross-validation and its certificate; or a stability selection of one."""
+    """Show a saved model, its cross-validation and its certificate; or a selection by stability or by knockoffs."""
     from hardthresh.storage import load, load_notes
 
     from .display import print_model
@@ -24,6 +24,8 @@ def show(model: Annotated[Path, typer.Argument(metavar="MODEL", help="The file t
         console.print(f"{fitted!r}\nneeds {names or 'nothing'}\n{fitted.stop_reason_}", markup=False)
     elif hasattr(fitted, "pair_frequencies_"):
         print_selection(console, fitted)
+    elif hasattr(fitted, "e_values_"):
+        console.print(fitted.statement(), markup=False)
     elif hasattr(fitted, "coef_"):
         print_model(console, fitted, load_notes(model))
     else:
