@@ -81,6 +81,7 @@ HELPERS = {
     "solvers/branch_and_bound/node.py": "a node of the search tree",
     "solvers/branch_and_bound/quadratic.py": "the problem of branch and bound, and what is left of it at a node",
     "solvers/branch_and_bound/relaxation.py": "the lower bound of a node",
+    "solvers/branch_and_bound/rows.py": "least squares on a few columns from their rows",
     "solvers/branch_and_bound/search.py": "bounding, fixing and splitting nodes",
     "solvers/exchange.py": "ranks exchanges of one coordinate for another, for solvers and certificates",
     "solvers/exchange_model.py": "the quadratic model of all exchanges, with bounds of its rounding",

@@ -50,6 +50,30 @@ def test_a_proof_is_right(seed):
     assert proof.gap <= 2e-9
 
 
+def test_a_proof_says_to_how_much():
+    """Columns with a large mean, where rounding leaves eight digits."""
+    rng = np.random.default_rng(26)
+    X = rng.standard_normal((100, 6))
+    X[:, 0] += 1e6
+    X = np.column_stack([np.ones(100), X])
+    f, constraint = LinearModel(X, X[:, 1] - 1e6 + 0.1 * rng.standard_normal(100)), Sparsity(1, free=(0,))
+    proof = prove(f, constraint, np.zeros(7))
+    assert proof.proved
+    assert proof.found_better
+    assert 1e-9 < proof.gap <= float(proof.status.split()[2]) < 1e-6
+    assert str(proof).startswith(proof.status.capitalize())
+    assert "resumed" not in str(proof)
+
+
+def test_bounds_that_contradict_a_value_prove_nothing(monkeypatch):
+    f, constraint = problem(n=20, d=10, k=3)
+    monkeypatch.setattr("hardthresh.certificates.proof.lower_bound", lambda *_: 1e6)
+    proof = prove(f, constraint, ht.minimize(f, constraint).w, time_limit=1e-9)
+    assert not proof.proved
+    assert proof.lower_bound == 0.0
+    assert "wrong by rounding" in proof.reason
+
+
 def test_a_better_set_is_told_and_the_model_is_not_blamed_for_the_gap():
     f, constraint = problem()
     w = np.zeros(30)

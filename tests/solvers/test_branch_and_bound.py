@@ -33,6 +33,15 @@ def values(f, k, free=()):
     return found
 
 
+def of_rows(f, columns):
+    """The least value of squared error on some columns, by a QR of the rows: twice the digits of a Gram matrix."""
+    X, y = np.asarray(f.design.dense()), np.asarray(f.y)
+    basis = np.linalg.qr(X[:, columns])[0]
+    left = y - basis @ (basis.T @ y)
+    left -= basis @ (basis.T @ left)
+    return 0.5 * left @ left / y.size
+
+
 def problem(seed):
     """A random problem of up to 15 columns, k <= 4, of the kinds that a search may stumble over."""
     rng = np.random.default_rng((21, seed))
@@ -94,6 +103,93 @@ def test_check_21_the_answer_is_that_of_trying_every_support(seed, monkeypatch):
         assert node.lower <= min(own, default=np.inf) + 1e-9 * abs(best) + close(f)
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("distance", [1e-3, 1e-4, 1e-5, 1e-6])
+def test_near_copies_are_told_apart(distance, seed):
+    """The signal is in a difference of two columns: a Gram matrix has lost up to twelve of its digits."""
+    rng = np.random.default_rng((22, seed))
+    X = rng.standard_normal((40, 10))
+    X[:, 1::2] = X[:, ::2] + distance * rng.standard_normal((40, 5))
+    y = (X[:, 0] - X[:, 1]) / distance + X[:, 4] + 0.5 * rng.standard_normal(40)
+    f = LinearModel(X, y)
+    run = minimize(f, Sparsity(3), BranchAndBound())
+    every = {some: of_rows(f, list(some)) for some in combinations(range(10), 3)}
+    best = min(every.values())
+    assert every[tuple(run.support)] <= best * (1 + 1e-9)
+    assert run.value == pytest.approx(best, rel=1e-7)
+    digits = 1e-13 / distance  # of a value of coefficients as large as 1 / distance
+    assert (run.history["lower_bound"] <= best * (1 + digits)).all()
+    assert best - run.state.lower_bound <= 1e-6 * best
+    assert "no support has a value below this one: proved to" in run.message
+
+
+@pytest.mark.parametrize(("mean", "deviation"), [(1e3, 1.0), (1e6, 1.0), (1.6e9, 1e3)])
+def test_a_column_is_not_lost_in_its_mean(mean, deviation):
+    """Where the free column of ones leaves 1e-12 of the square of a column; and a free near copy."""
+    rng = np.random.default_rng(23)
+    noise = rng.standard_normal((200, 6))
+    t = mean + deviation * noise[:, 0]
+    y = 3.0 * (t - mean) / deviation + noise[:, 3] + 0.1 * rng.standard_normal(200)
+    f = LinearModel(np.column_stack([np.ones(200), t, noise[:, 1:]]), y)
+    run = minimize(f, Sparsity(1, free=(0,)), BranchAndBound())
+    best = of_rows(f, [0, 1])
+    assert list(run.support) == [0, 1]
+    assert run.value == pytest.approx(best, rel=1e-7)
+    assert best * (1 - 1e-6) <= run.state.lower_bound <= best * (1 + 1e-9)
+    copy = LinearModel(np.column_stack([noise[:, 0], noise[:, 0] + 1e-6 * noise[:, 1], noise[:, 2:]]), noise[:, 1])
+    run = minimize(copy, Sparsity(1, free=(0,)), BranchAndBound())
+    assert list(run.support) == [0, 1]
+    assert run.state.lower_bound <= 1e-12
+
+
+def test_rounding_is_that_of_the_answer_not_of_the_null_model():
+    """Two differences of 1e-4 carry a signal of 1e8 times the noise: the null model rounds by more than that."""
+    rng = np.random.default_rng(27)
+    X = rng.standard_normal((50, 8))
+    X[:, 1], X[:, 3] = X[:, 0] + 1e-4 * X[:, 1], X[:, 2] - X[:, 4] + 1e-4 * X[:, 3]
+    y = 1e8 * (X[:, 0] - X[:, 1]) / 1e-4 + X[:, 6] + 0.1 * rng.standard_normal(50)
+    f = LinearModel(X, y)
+    run = minimize(f, Sparsity(3), BranchAndBound())
+    every = {some: of_rows(f, list(some)) for some in combinations(range(8), 3)}
+    assert run.state.lower_bound <= min(every.values())
+    assert "no support" not in run.message or every[tuple(run.support)] <= 1.000001 * min(every.values())
+
+
+def test_what_the_free_columns_make_up_is_left_out():
+    """A constant column, a copy and a sum of free columns: up to the rounding of their entries."""
+    rng = np.random.default_rng(24)
+    X = rng.standard_normal((50, 8))
+    X[:, 0], X[:, 2], X[:, 3], X[:, 4] = 1.0, 0.1, X[:, 1] / 3.0, 0.7 * X[:, 1] + 0.3
+    f = LinearModel(X, X[:, 5] + rng.standard_normal(50))
+    run = minimize(f, Sparsity(2, free=(0, 1)), BranchAndBound())
+    assert run.state.problem.columns.tolist() == [5, 6, 7]
+    assert "proved to 1e-09 relative" in run.message
+    assert run.value == pytest.approx(min(of_rows(f, [0, 1, i, j]) for i, j in combinations((5, 6, 7), 2)))
+
+
+def test_a_search_without_rows_says_how_far_it_is_proved(monkeypatch):
+    """Then near copies cannot be told apart, and the answer is not said to be proved."""
+    monkeypatch.setattr("hardthresh.solvers.branch_and_bound.solver.Rows.of", lambda *_: None)
+    rng = np.random.default_rng(25)
+    X = rng.standard_normal((40, 6))
+    X[:, 1] = X[:, 0] + 1e-6 * rng.standard_normal(40)
+    y = (X[:, 0] - X[:, 1]) / 1e-6 + 0.5 * rng.standard_normal(40)
+    f = LinearModel(X, y)
+    run = minimize(f, Sparsity(2), BranchAndBound())
+    best = min(of_rows(f, list(some)) for some in combinations(range(6), 2))
+    assert run.state.lower_bound <= best
+    assert "rounding hides" in run.message
+    assert "proved" not in run.message
+
+
+def test_a_bound_above_the_value_is_withdrawn(monkeypatch):
+    monkeypatch.setattr(Search, "lower", property(lambda self: 2.0 * self.upper))
+    f, constraint = hard(d=10, k=2)
+    run = minimize(f, constraint, BranchAndBound())
+    assert run.state.lower_bound == 0.0
+    assert "proved" not in run.message
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_search_with_many_nodes_ends_at_the_minimum(seed):
     f, constraint = hard(n=30, d=16, k=4, rho=0.9, ridge=1e-4, seed=seed)
@@ -129,7 +225,7 @@ def test_a_search_begins_badly_and_ends_well(monkeypatch):
 
 def root(f):
     """The quadratic of a problem, and how much of the diagonal can be subtracted."""
-    whole = Quadratic.of(f, f.evaluate(np.zeros(f.shape)), ())
+    whole = Quadratic.of(f, f.evaluate(np.zeros(f.shape)), np.empty(0, dtype=np.int64), None)
     reduced = Reduced.of(whole, np.empty(0, dtype=np.int64), np.arange(whole.size))
     return reduced, reduced.curvature(whole.hessian, np.ones(whole.size))
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from math import isfinite
 
 from hardthresh.core.numbers import number, percent
+from hardthresh.solvers.branch_and_bound.solver import PROVED
 
-PROVED = 1e-6
-"""The relative gap that counts as none: objectives that differ by less are the same to anybody who uses a model."""
 WEAK = 0.5
 """The relative gap from which a bound counts as saying nothing. Arbitrary."""
 

@@ -15,8 +15,9 @@ from hardthresh.core.stationarity import FEASIBLE, Certificate, certify_point, i
 from hardthresh.core.support import Support
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
+from hardthresh.solvers.branch_and_bound.solver import PROVED
 
-from .gap import PROVED, bound_sentence, relative_gap
+from .gap import bound_sentence, relative_gap
 from .kinks import model_with_kink, with_least_subgradient
 from .lower_bounds import lower_bound
 from .swap import SwapCertificate, swap_certificate
@@ -130,7 +131,9 @@ class ModelCertificate:
         """
         if bound <= (-inf if self.lower_bound is None else self.lower_bound):
             return self
-        bound = min(bound, self.value)  # but for rounding
+        if bound > self.value + PROVED * abs(self.value):  # wrong by rounding: it proves nothing
+            return self
+        bound = min(bound, self.value)
         return replace(self, lower_bound=bound, gap=relative_gap(self.value, bound, least))
 
     def is_stationary(self, L: float | None = None, tol: float | None = None) -> bool:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, floor, log10
 from time import perf_counter
 from typing import Any
 
@@ -18,7 +18,7 @@ from hardthresh.core.constraint import Constraint, CoordinateBudget
 from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value, plural
 from hardthresh.core.minimize import minimize
 from hardthresh.core.numbers import number, percent
-from hardthresh.core.objective import Evaluation
+from hardthresh.core.objective import Evaluation, value_rounding
 from hardthresh.core.progress import format_duration, progress_line
 from hardthresh.core.result import Result
 from hardthresh.core.schema import stored
@@ -26,15 +26,16 @@ from hardthresh.core.state import State
 from hardthresh.core.stopping import Seconds
 from hardthresh.core.typing import Array
 from hardthresh.solvers.branch_and_bound import BranchAndBound
-from hardthresh.solvers.branch_and_bound.solver import BranchAndBoundState
+from hardthresh.solvers.branch_and_bound.solver import PROVED, BranchAndBoundState
 
 from .gap import WEAK, relative_gap
 from .lower_bounds import lower_bound
 
 _ROOT_ROUNDS = 50
 """Limit of the data passes of a bound that no search follows."""
-_WITHOUT_BOUND = "a bound needs a convex loss without a kink, and a ridge (alpha > 0) or far more rows than columns"
-_PROVED = "proved to 1e-9 relative"
+_WITHOUT_BOUND = (
+    "a bound needs a convex loss without a kink, and a ridge (alpha > 0) or more rows than columns (at most 512)"
+)
 _OF_A_RUN = ("seconds", "n_nodes", "lower_bound", "upper_bound")
 
 
@@ -54,9 +55,11 @@ class Proof:
     gap : float or None
         How far that is below `upper_bound`, as `hardthresh.certificates.relative_gap`; None without a bound.
     proved : bool
-        Whether the set of `upper_bound` is proved to be the best, to 1e-9 relative and the rounding of the objective.
+        Whether the set of `upper_bound` is proved to be the best, to 1e-6 relative at least, or to the rounding of the
+        objective; `status` says to how much.
     n_nodes : int
-        The number of sets of sets that were bounded: 1 if only the bound of all together was computed, 0 if none.
+        How many nodes of the search tree, each of which is many sets, were bounded: 1 if only the bound of all together
+        was computed, 0 if none.
     seconds : float
         Wall time, over all runs.
     history : dict from str to array
@@ -92,7 +95,8 @@ class Proof:
     def status(self) -> str:
         """What is known, in a few words: "proved to 1e-9 relative", "gap 3 %", "nothing proved" or "no bound"."""
         if self.proved:
-            return _PROVED
+            gap = self.gap if self.gap is not None and self.gap <= PROVED else 0.0
+            return f"proved to {_rounded_up(max(gap, BranchAndBound().tol))} relative"
         if self.gap is None:
             return "no bound"
         return "nothing proved" if self.gap >= WEAK else f"gap {percent(self.gap)}"
@@ -126,7 +130,7 @@ class Proof:
         best, lower = number(self.upper_bound), None if self.lower_bound is None else number(self.lower_bound)
         one = "the better set below" if self.found_better else "this model"
         if self.proved:
-            return f"{_PROVED.capitalize()}: no set of this size has an objective below {best}, that of {one}."
+            return f"{self.status.capitalize()}: no set of this size has an objective below {best}, that of {one}."
         if self.gap is None:
             return "Nothing is proved, because no lower bound is known."
         if self.gap >= WEAK:
@@ -151,7 +155,7 @@ class Proof:
     def _of_search(self) -> list[str]:
         if self.state is None:
             return [] if self.proved else [f"{self.reason}."]
-        more = "" if self.proved else " This proof can be resumed."
+        more = "" if getattr(self.state, "settled", "") else " This proof can be resumed."
         return [f"{plural(self.n_nodes, 'node')} in {format_duration(self.seconds)}; {self.reason}.{more}"]
 
 
@@ -294,10 +298,18 @@ def _searched(
         )
     state = result.state
     assert isinstance(state, BranchAndBoundState)
-    proved = result.status.converged
-    root = lower_bound(objective, constraint, at) if not (resume or proved) else None
+    complete = result.status.converged
+    root = lower_bound(objective, constraint, at) if not (resume or complete) else None
     lower = max(known, state.lower_bound, -np.inf if root is None else root)
     upper = min(at.value, state.value)
+    rounding = max(solver.tol * abs(upper), value_rounding(objective, state.at))
+    reason = _ending(result)
+    if lower > upper + rounding:  # never of exact numbers
+        lower, reason = float(objective.lower_bound), f"{reason}, but the bounds are wrong by rounding"
+    gap = relative_gap(upper, lower, objective.lower_bound)
+    proved = complete and (gap <= PROVED or upper - lower <= rounding)
+    if complete and not proved:
+        reason += ", but rounding hides what some sets of nearly dependent features reach"
     better = state.value < at.value - max(solver.tol * abs(at.value), objective.rounding(at))
     structure = constraint.structure(tuple(objective.shape))
     assert isinstance(structure, CoordinateBudget)
@@ -306,17 +318,23 @@ def _searched(
     return Proof(
         value=at.value,
         upper_bound=upper,
-        lower_bound=float(min(lower, upper)),
-        gap=relative_gap(upper, lower, objective.lower_bound),
+        lower_bound=float(min(lower, upper)),  # above it by rounding at most
+        gap=gap,
         proved=proved,
         n_nodes=state.n_nodes,
         seconds=seconds,
         history=_history(result, resume, at.value),
-        reason=_ending(result),
+        reason=reason,
         features=tuple(features),
         subject=subject,
         state=state,
     )
+
+
+def _rounded_up(gap: float) -> str:
+    """Return a small number with one digit, which is no less."""
+    power = floor(log10(gap) + 1e-9)
+    return f"{ceil(gap / 10.0**power - 1e-6)}e{power}"
 
 
 def _ending(result: Result) -> str:

@@ -7,16 +7,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import eigvalsh
 
-from hardthresh.arrays import as_double, double, inverse_semidefinite, to_numpy
+from hardthresh.arrays import double, inverse_semidefinite
 from hardthresh.core.objective import Evaluation, LinearObjective, value_rounding
 from hardthresh.core.schema import stored
-from hardthresh.objectives import LinearModel
 
-EPS = float(np.finfo(np.float64).eps)
+from .rows import EPS, MADE_UP, Rows
 
-DEPENDENT = 1e-11
-"""A column is a combination of others if they leave less than this share of its square. Rounding of a Gram matrix is
-some 1e-15 of it; a share below this has lost four digits of its slope at least, and is not told from rounding."""
+NEARLY = 1e-4
+"""Columns of which others leave less than this share of the square are looked at in the rows, which have twice the
+digits of a Gram matrix. Above it at least eleven digits are left."""
+
+_UNCLEAR = 1e-2
+"""The largest relative rounding of an entry of a Schur complement that the margins, which are of first order, hold for.
+"""
 
 _SHRUNK = 1e-9
 """The smallest eigenvalue is lowered by this share, besides its rounding: as in the specification of the bound."""
@@ -30,8 +33,8 @@ class Quadratic:
     .. math:: q(x) = \tfrac{1}{2} x^\top Q x - c^\top x + q_0, \qquad Q_{jj} = 1
 
     It is :math:`f(w)` minimised over the free coordinates of w, for :math:`w_j = s_j x_j`: a change of units leaves the
-    number of non-zeros as it is. Columns without curvature, and copies of others where there is no ridge, are left out,
-    as no answer needs them.
+    number of non-zeros as it is. Columns that the free ones make up, and copies of others where there is no ridge, are
+    left out, as no answer needs them.
 
     Attributes
     ----------
@@ -66,54 +69,74 @@ class Quadratic:
     rounding: float
 
     @classmethod
-    def of(cls, objective: LinearObjective, null: Evaluation, free: tuple[int, ...]) -> Quadratic:
-        """Return the problem of a quadratic objective, evaluated at its null model. Cost: one or two data passes."""
-        exact = objective.double()
-        if exact is not objective:
-            null = exact.evaluate(as_double(null.point))
-        hessian = np.asarray(double(exact.hessian(null)))
-        slope = -np.asarray(double(null.gradient))
-        d, fixed = slope.size, np.array(free, dtype=np.int64)
-        ridge = np.broadcast_to(to_numpy(exact.l2), (d,)) if isinstance(exact, LinearModel) else np.zeros(d)
-        counted = np.setdiff1d(np.arange(d), fixed)
-        before = hessian.diagonal()[counted]
-        if fixed.size:
-            cross = hessian[np.ix_(counted, fixed)]
-            inverse = np.asarray(inverse_semidefinite(hessian[np.ix_(fixed, fixed)]))
-            hessian = hessian[np.ix_(counted, counted)] - cross @ inverse @ cross.T
-            slope = slope[counted] - cross @ (inverse @ slope[fixed])
-        diagonal = hessian.diagonal()
-        useful = np.flatnonzero(diagonal > DEPENDENT * before)
-        counted, scale = counted[useful], 1.0 / np.sqrt(diagonal[useful])
-        hessian = hessian[np.ix_(useful, useful)]
+    def of(cls, objective: LinearObjective, null: Evaluation, free: np.ndarray, rows: Rows | None) -> Quadratic:
+        """Return the problem of a quadratic objective in double precision, evaluated at its null model.
+
+        Columns that are nearly combinations of the free ones are swept in the rows, if there are any. Cost: two data
+        passes, and one for each of these columns.
+        """
+        hessian, slope = np.array(double(objective.hessian(null))), -np.asarray(double(null.gradient))
+        d = slope.size
+        ridge = np.zeros(d) if rows is None else rows.ridge
+        counted = np.setdiff1d(np.arange(d), free)
+        before, used = hessian.diagonal().copy(), np.zeros(d, dtype=bool)
+        used[counted] = before[counted] > 0
+        amplified = np.ones(d)
+        if free.size:
+            cross = hessian[:, free]
+            inverse = np.asarray(inverse_semidefinite(hessian[np.ix_(free, free)]))
+            hessian -= cross @ inverse @ cross.T
+            slope = slope - cross @ (inverse @ slope[free])
+            left = hessian.diagonal()
+            near = np.flatnonzero(used & (left <= NEARLY * before))
+            if rows is not None and near.size:
+                hessian[near], slope[near], made_up = rows.swept(near)
+                hessian[:, near] = hessian[near].T
+                used[near[made_up]] = False
+                amplified[near] = np.sqrt(before[near] / np.where(made_up, 1.0, hessian.diagonal()[near]))
+            else:
+                used[near] = left[near] > MADE_UP * before[near]
+                amplified[near] = before[near] / np.where(used[near], left[near], 1.0)
+        counted = np.flatnonzero(used)
+        scale = 1.0 / np.sqrt(hessian.diagonal()[counted])
+        hessian = hessian[np.ix_(counted, counted)]
         hessian *= scale[:, None]
         hessian *= scale
         np.fill_diagonal(hessian, 1.0)
-        amplified = float(np.max(before[useful] * scale**2, initial=1.0))
+        sums = np.abs(hessian).sum(axis=0)
         problem = cls(
             hessian=hessian,
-            slope=slope[useful] * scale,
+            slope=slope[counted] * scale,
             constant=float(null.value),
             ridge=ridge[counted] * scale**2,
             diagonal=ridge[counted] * scale**2,
             columns=counted,
             n_rows=int(objective.traits.n_rows),
-            resolution=value_rounding(exact, null),
-            rounding=EPS * amplified * float(np.max(np.abs(hessian).sum(axis=0), initial=0.0)),
+            resolution=value_rounding(objective, null),
+            rounding=EPS * float(np.max(amplified[counted], initial=1.0)) * float(np.max(sums, initial=0.0)),
         )
-        return problem if problem.ridge.any() else problem._without_copies()
+        return problem if problem.ridge.any() else problem._without_copies(rows)
 
     @property
     def size(self) -> int:
         """m."""
         return self.slope.size
 
-    def _without_copies(self) -> Quadratic:
-        """Return the problem without columns that are equal, up to their signs, to one before them."""
+    @property
+    def scale(self) -> float:
+        """The size of an entry of c, for its rounding."""
+        return float(max(np.max(np.abs(self.slope), initial=0.0), np.sqrt(2.0 * abs(self.constant))))
+
+    def _without_copies(self, rows: Rows | None) -> Quadratic:
+        """Return the problem without columns that are multiples of one before them, but for rounding."""
         if self.size < 2:
             return self
-        alike = np.tril(np.abs(self.hessian), -1) >= 1.0 - DEPENDENT
-        kept = np.flatnonzero(~alike.any(axis=1))
+        left = np.zeros(self.size, dtype=bool)
+        later, earlier = np.nonzero(np.tril(np.abs(self.hessian), -1) >= 1.0 - max(self.rounding, MADE_UP))
+        for i, j in zip(later.tolist(), earlier.tolist(), strict=True):
+            if not left[i] and not left[j]:
+                left[i] = rows is None or bool(rows.made_up(self.columns[[j]], self.columns[[i]])[0])
+        kept = np.flatnonzero(~left)
         if kept.size == self.size:
             return self
         return replace(
@@ -143,8 +166,10 @@ class Reduced:
         B.
     slope, diagonal : array, shape (m,)
         The slope and the diagonal of M.
-    constant : float
-        The minimum on I alone.
+    constant, error : float
+        The minimum on I alone, and how much of it may be rounding.
+    rounding : float
+        How much of an entry of M may be rounding.
     """
 
     problem: Quadratic
@@ -153,22 +178,52 @@ class Reduced:
     slope: np.ndarray
     diagonal: np.ndarray
     constant: float
+    error: float
+    rounding: float
 
     @classmethod
-    def of(cls, problem: Quadratic, chosen: np.ndarray, others: np.ndarray) -> Reduced:
-        """Return the quadratic over some columns, without those that the chosen ones make up."""
+    def of(cls, problem: Quadratic, chosen: np.ndarray, others: np.ndarray) -> Reduced | None:
+        r"""Return the quadratic over some columns; None if the chosen ones are too nearly dependent to say.
+
+        A change of the entries of Q by :math:`\epsilon` moves the minimum on I by :math:`\epsilon \|x_I\|_1^2`, to
+        first order, and an entry of M by :math:`\epsilon (1 + \|Q_{II}^{-1} Q_{Ij}\|_1)^2` at most.
+        """
         if chosen.size == 0:
             return cls(problem, others, np.zeros((0, others.size)), problem.slope[others], np.ones(others.size),
-                       problem.constant)  # fmt: skip
+                       problem.constant, 0.0, problem.rounding)  # fmt: skip
         Q = problem.hessian
-        factor = np.linalg.inv(np.linalg.cholesky(Q[np.ix_(chosen, chosen)]))
+        try:
+            factor = np.linalg.inv(np.linalg.cholesky(Q[np.ix_(chosen, chosen)]))
+        except np.linalg.LinAlgError:
+            return None
+        rounding = problem.rounding * (1.0 + np.sqrt(chosen.size) * float(np.linalg.norm(factor))) ** 2
+        if not rounding <= _UNCLEAR:
+            return None
         half, pull = factor @ Q[np.ix_(chosen, others)], factor @ problem.slope[chosen]
         diagonal = 1.0 - np.einsum("ij,ij->j", half, half)
-        kept = np.flatnonzero(diagonal > DEPENDENT)
-        if kept.size < others.size:
-            others, half, diagonal = others[kept], half[:, kept], diagonal[kept]
+        size = float(np.abs(pull @ factor).sum())
+        error = problem.rounding * size * (size + problem.scale)
         constant = problem.constant - 0.5 * float(pull @ pull)
-        return cls(problem, others, half, problem.slope[others] - pull @ half, diagonal, constant)
+        return cls(problem, others, half, problem.slope[others] - pull @ half, diagonal, constant, error, rounding)
+
+    def on(self, kept: np.ndarray) -> Reduced:
+        """Return the quadratic over a part of the columns, of which the places or a mask are given."""
+        return replace(
+            self,
+            columns=self.columns[kept],
+            half=self.half[:, kept],
+            slope=self.slope[kept],
+            diagonal=self.diagonal[kept],
+        )
+
+    def lowered(self) -> tuple[float, np.ndarray]:
+        r"""Return a constant and a diagonal with which the quadratic is below the true one for two columns or one.
+
+        Rounding :math:`\epsilon` of M changes it by :math:`\epsilon \|x\|_1^2 / 2 \le \epsilon \|x\|^2`, and that of
+        the slope, :math:`\epsilon s`, by :math:`\epsilon s \|x\|_1 \le \epsilon (s^2 / 2 + \|x\|^2)`.
+        """
+        scale = self.problem.scale
+        return self.constant - self.error - 0.5 * self.rounding * scale**2, self.diagonal - 4.0 * self.rounding
 
     def rows(self, places: np.ndarray) -> np.ndarray:
         """Return rows of M, for places in `columns`."""
@@ -191,5 +246,5 @@ class Reduced:
         It is the smallest eigenvalue of the scaled matrix less its rounding. Cost: :math:`O(m^3)`.
         """
         lowest = float(eigvalsh(matrix, subset_by_index=(0, 0), check_finite=False)[0])
-        rounding = 4.0 * shape.size * self.problem.rounding / min(1.0, float(shape.min()))
+        rounding = 4.0 * shape.size * self.rounding / min(1.0, float(shape.min()))
         return max(0.0, lowest * (1.0 - _SHRUNK) - rounding)

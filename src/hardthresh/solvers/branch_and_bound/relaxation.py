@@ -73,7 +73,8 @@ def relax(reduced: Reduced, D: np.ndarray, k: int, active: np.ndarray, x: np.nda
     upper : float
         The best value known: the relaxation is not solved any better once the bound exceeds it.
     """
-    root, scale = np.sqrt(D), float(np.max(np.abs(reduced.slope)))
+    root, scale = np.sqrt(D), reduced.problem.scale
+    constant = reduced.constant - reduced.error
     best: Relaxed | None = None
     rows = reduced.rows(active)
     for _ in range(_ROUNDS):
@@ -88,12 +89,12 @@ def relax(reduced: Reduced, D: np.ndarray, k: int, active: np.ndarray, x: np.nda
         worth = 0.5 * (v / root) ** 2
         along = float(x @ (reduced.slope[active] - v[active]))  # x'(M - D)x
         largest = np.argpartition(worth, worth.size - k)[worth.size - k :]
-        lower = reduced.constant - 0.5 * along - float(worth[largest].sum())
-        inexact = reduced.problem.rounding * (scale + float(np.max(np.abs(x), initial=0.0)))  # an entry of v
+        lower = constant - 0.5 * along - float(worth[largest].sum())
+        inexact = reduced.rounding * (scale + float(np.max(np.abs(x), initial=0.0)))  # an entry of v
         lower -= inexact * float(np.sum(np.abs(x)) + np.sum(np.abs(v[largest]) / D[largest]))
         size = root[active] * np.abs(x)
         penalty, threshold, _ = _penalty(size, k)
-        value = reduced.constant + 0.5 * along - float(x @ reduced.slope[active]) + penalty
+        value = constant + 0.5 * along - float(x @ reduced.slope[active]) + penalty
         if best is None or lower > best.lower:
             shares = np.minimum(1.0, size / threshold) if threshold > 0 else np.ones(size.size)
             best = Relaxed(lower, active, x, shares, worth)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
-from math import inf
+from math import inf, sqrt
 
 import numpy as np
 
@@ -14,8 +13,9 @@ from hardthresh.solvers.working_set.tableau import Tableau
 
 from .diagonal import moved_shape
 from .node import Node, packed
-from .quadratic import DEPENDENT, Quadratic, Reduced
+from .quadratic import NEARLY, Quadratic, Reduced
 from .relaxation import Relaxed, relax
+from .rows import EPS, MADE_UP, UNITS, Rows
 
 _OWN, _OWN_AT_ROOT = 400, 1000
 """Up to so many undecided columns a node has a diagonal of its own, in O(m^3): with more it takes longer than the
@@ -35,12 +35,14 @@ _FIRST_ROUNDED, _ROUNDED = 64, 20
 
 @dataclass(slots=True)
 class Search:
-    """The workspace of a search, from one state of it to another; it never changes the problem or a node.
+    """The workspace of a search, from one state of it to another; it never changes a node.
 
     Attributes
     ----------
     problem : Quadratic
-        What is minimised.
+        What is minimised; the bound of the root replaces it by one with another `diagonal`.
+    rows : Rows or None
+        The rows of it, if there are any: they decide where rounding of the problem does not.
     k : int
         The budget.
     upper, support : float and array of int
@@ -58,6 +60,7 @@ class Search:
     """
 
     problem: Quadratic
+    rows: Rows | None
     k: int
     tol: float
     upper: float
@@ -74,13 +77,18 @@ class Search:
 
     @property
     def slack(self) -> float:
-        """What a support must bring to be looked for: a share of the value, and no less than rounding."""
-        return max(self.tol * abs(self.upper), self.problem.resolution)
+        r"""What a support must bring to be looked for: a share of the value, and no less than rounding.
+
+        Rounding moves a residual r by some eps of the target z, and so half its square by :math:`\epsilon \|r\|
+        \|z\|`; a residual of `MADE_UP` of the target is nothing but rounding.
+        """
+        value, whole = abs(self.upper), abs(self.problem.constant)
+        return max(self.tol * value, UNITS * EPS * 2.0 * sqrt(value * whole) + MADE_UP**2 * whole)
 
     @property
     def is_done(self) -> bool:
-        """Whether no support is left that may bring more."""
-        return self.lower >= self.upper - self.slack
+        """Whether no support is left to look at that may bring more."""
+        return not self.frontier or self.lower >= self.upper - self.slack
 
     def begin(self) -> None:
         """Bound the root."""
@@ -109,12 +117,14 @@ class Search:
         while True:
             k = self.k - work.chosen.size
             if k <= 0 or work.others.size <= k:
-                self._solve(work.chosen if k <= 0 else np.concatenate([work.chosen, work.others]))
+                self._solve(work.chosen if k <= 0 else np.concatenate([work.chosen, work.others]), work.lower)
                 return
-            reduced = Reduced.of(self.problem, work.chosen, work.others)
-            work.others = reduced.columns
+            reduced = self._reduced(work)
+            if reduced is None:
+                self._solve_each(work, k)
+                return
             if k == 1 or work.others.size <= k:
-                self._solve_small(work.chosen, reduced, k)
+                self._solve_small(work, reduced, k)
                 return
             before = work.lower
             changed = self._tighten(work, reduced, k, steps > 0)
@@ -125,10 +135,34 @@ class Search:
             steps -= 1
             if not changed and not moved and work.others.size > k:
                 break
-        if k == 2 and work.others.size <= _PAIRED:
-            self._solve_small(work.chosen, Reduced.of(self.problem, work.chosen, work.others), k)
+        reduced = self._reduced(work) if k == 2 and work.others.size <= _PAIRED else None
+        if reduced is not None:
+            self._solve_small(work, reduced, k)
         else:
             heappush(self.frontier, work.node(self.n_nodes, self.problem.size))
+
+    def _reduced(self, work: _Work) -> Reduced | None:
+        """Return the quadratic of a node, and leave out the columns that the chosen ones make up."""
+        reduced = Reduced.of(self.problem, work.chosen, work.others)
+        if reduced is None:
+            return None
+        made_up = reduced.diagonal <= (NEARLY if self.rows is not None else reduced.rounding)
+        if self.rows is not None and made_up.any():
+            columns = self.problem.columns
+            made_up[made_up] = self.rows.made_up(columns[work.chosen], columns[work.others[made_up]])
+        if made_up.any():
+            reduced = reduced.on(~made_up)
+            work.others = reduced.columns
+        return reduced
+
+    def _solve_each(self, work: _Work, k: int) -> None:
+        """Go on with a node without a bound of its own: split it, or look at all its supports."""
+        if k > 1:
+            work.branch = int(work.others[0])
+            heappush(self.frontier, work.node(self.n_nodes, self.problem.size))
+            return
+        for j in work.others:
+            self._solve(np.append(work.chosen, j), work.lower)
 
     def _tighten(self, work: _Work, reduced: Reduced, k: int, move: bool) -> bool:
         """Solve the relaxation of a node, fix columns and move the diagonal; return whether the node has changed."""
@@ -183,30 +217,49 @@ class Search:
         least, next_best = worth[order[:k]].min(), worth[order[k]]
         return inside & (worth - next_best >= room), ~inside & (least - worth >= room)
 
-    def _solve(self, columns: np.ndarray) -> None:
-        """Solve a node with a single support that needs looking at."""
-        columns = independent(self.problem, columns)
-        Q, c = self.problem.hessian[np.ix_(columns, columns)], self.problem.slope[columns]
-        self._offer(self.problem.constant - 0.5 * float(c @ np.linalg.solve(Q, c)), columns)
+    def _solve(self, columns: np.ndarray, least: float) -> None:
+        """Solve a node with a single support, which has a bound already."""
+        value, error = self._value(columns)
+        self._offer(value, columns)
+        self.floor = min(self.floor, max(least, value - error) if error < inf else least)
 
-    def _solve_small(self, chosen: np.ndarray, reduced: Reduced, k: int) -> None:
+    def _value(self, columns: np.ndarray) -> tuple[float, float]:
+        """Return the minimum on a support, and how much of it may be rounding."""
+        reduced = Reduced.of(self.problem, columns, columns[:0])
+        if reduced is not None and reduced.error <= 0.1 * self.tol * abs(reduced.constant):
+            return reduced.constant, reduced.error
+        if self.rows is not None:
+            return self.rows.value(self.problem.columns[columns])
+        return (reduced.constant, reduced.error) if reduced is not None else (inf, inf)
+
+    def _solve_small(self, work: _Work, reduced: Reduced, k: int) -> None:
         """Solve a node that may choose all columns that are left, one more or two more."""
-        columns, c, diagonal = reduced.columns, reduced.slope, reduced.diagonal
+        columns, c = reduced.columns, reduced.slope
         if columns.size <= k:
-            self._solve(np.concatenate([chosen, columns]))
+            self._solve(np.concatenate([work.chosen, columns]), work.lower)
             return
-        single = c**2 / diagonal
-        self._solve(np.append(chosen, columns[np.argmax(single)]))
-        if k == 1:
-            return
-        M = reduced.rows(np.arange(columns.size))
-        rest = np.outer(diagonal, diagonal) - M**2
-        gain = np.outer(c**2, diagonal)
-        gain += gain.T - 2.0 * np.outer(c, c) * M
-        usable = rest > DEPENDENT * diagonal
-        gain = np.where(usable, gain, 0.0) / np.where(usable, rest, 1.0)
-        pair = divmod(int(np.argmax(gain)), columns.size)
-        self._solve(np.concatenate([chosen, columns[list(pair)]]))
+        constant, diagonal = reduced.lowered()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if k == 1:
+                gain = np.where(diagonal > 0, c**2 / diagonal, inf)
+            else:
+                M = reduced.rows(np.arange(columns.size))
+                rest = np.outer(diagonal, diagonal) - M**2
+                gain = np.outer(c**2, diagonal)
+                gain += gain.T - 2.0 * np.outer(c, c) * M
+                gain = np.where((rest > 0) & (diagonal > 0) & (diagonal[:, None] > 0), gain / rest, inf)
+                gain[np.tril_indices(columns.size)] = -inf  # each pair once
+        bounds = constant - 0.5 * gain
+        promising = np.flatnonzero(bounds < self.upper - self.slack)
+        rest_bound = float(np.min(np.where(bounds < self.upper - self.slack, inf, bounds)))
+        for place in promising[np.argsort(bounds.flat[promising], kind="stable")].tolist():
+            bound = float(bounds.flat[place])
+            if bound >= self.upper - self.slack:
+                rest_bound = min(rest_bound, bound)
+                break
+            more = columns[list(np.unravel_index(place, bounds.shape))]
+            self._solve(np.concatenate([work.chosen, more]), max(work.lower, bound))
+        self.floor = min(self.floor, max(work.lower, rest_bound))
 
     def _round(self, work: _Work, k: int) -> None:
         """Try the support of the k columns with the largest entries, improved by exchanges."""
@@ -218,7 +271,8 @@ class Search:
         tableau = Tableau(self.problem.hessian, self.problem.slope, columns.tolist())
         grow(tableau, self.k, self.problem.resolution)
         better = descend(tableau, self.k, self.problem.resolution, self.slack)
-        self._offer(self.problem.constant - better.decrease, np.array(better.chosen, dtype=np.int64))
+        found = np.array(better.chosen, dtype=np.int64)
+        self._offer(self._value(found)[0], found)
 
     def _offer(self, value: float, columns: np.ndarray) -> None:
         if value < self.upper:
@@ -266,12 +320,3 @@ class _Work:
             number, self.lower, self.chosen, packed(self.others, size), self.branch, self.active.astype(np.int32),
             self.start.astype(np.float32), self.shape[self.others if self.others.size <= _OWN else []],
         )  # fmt: skip
-
-
-def independent(problem: Quadratic, columns: Sequence[int] | np.ndarray) -> np.ndarray:
-    """Return columns without those that earlier ones make up."""
-    kept = np.empty(0, dtype=np.int64)
-    for j in columns:
-        if Reduced.of(problem, kept, np.array([j])).columns.size:
-            kept = np.append(kept, j)
-    return kept
