@@ -9,7 +9,8 @@ from scipy.linalg import toeplitz
 
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.selection import KnockoffPlan, knockoff_e_values, knockoff_threshold, select_by_e_values
-from hardthresh.selection.knockoffs import maximum_entropy_diagonal, smallest_proportions
+from hardthresh.selection.knockoff_plan import maximum_entropy_diagonal
+from hardthresh.selection.knockoffs import smallest_proportions
 from levels import draws
 
 CORRELATIONS = {

@@ -8,7 +8,8 @@ from .averaging import exponential_weights, stacking_weights
 from .criteria import aic, bic, ebic, gic
 from .effective_size import degrees_of_freedom
 from .fits import Path
-from .knockoffs import KnockoffPlan, knockoff_e_values, knockoff_threshold, select_by_e_values
+from .knockoff_plan import KnockoffPlan
+from .knockoffs import knockoff_e_values, knockoff_threshold, select_by_e_values
 from .null_test import null_p_value
 from .path import path
 from .permutations import PermutationTest, permutation_test

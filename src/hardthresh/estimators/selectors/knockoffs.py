@@ -12,11 +12,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from hardthresh.core.checking import checked_integer, checked_number, checked_word, without_overflow_warnings
-from hardthresh.core.errors import InvalidInputError, NothingFoundWarning, format_value, numbered, warn
+from hardthresh.core.checking import without_overflow_warnings
+from hardthresh.core.errors import InvalidInputError, NothingFoundWarning, numbered, warn
 from hardthresh.core.registry import register
 from hardthresh.core.threads import serial_blas
-from hardthresh.core.typing import is_real
 from hardthresh.selection import knockoff_e_values, knockoff_threshold, select_by_e_values
 from hardthresh.selection.knockoffs import difference, knockoff_statistics, signed_maximum, smallest_proportions
 
@@ -29,6 +28,7 @@ from ..soundness import check_numbers, check_present, check_selected
 from ..validation import validated
 from .importances import Importances, by_coefficients, by_path, check_sees_products, checked_importances
 from .knockoff_columns import KnockoffColumns
+from .knockoff_settings import check_settings
 from .knockoff_words import conditions, is_estimated, least_selected, outcome, why_empty
 
 _COPIES = 0x636F7079
@@ -207,7 +207,7 @@ class Knockoffs(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
         NothingFoundWarning
             If nothing is selected; it says how many features this level takes.
         """
-        self._check_settings()
+        check_settings(self)
         if _routing_enabled():
             params = process_routing(self, "fit", **params).estimator.fit
         numbers = validated(
@@ -324,41 +324,6 @@ class Knockoffs(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
         """Return how a message calls a column."""
         names = getattr(self, "feature_names_in_", None)
         return numbered("feature", j) if names is None else str(names[j])
-
-    def _check_settings(self) -> None:
-        """Check the settings, and those of the estimator that knockoffs do not allow."""
-        checked_number("fdr", self.fdr, above=0.0, below=1.0)
-        checked_word("kind", self.kind, ("gaussian", "fixed"))
-        checked_integer("n_draws", self.n_draws, 1)
-        checked_integer("offset", self.offset, 0, 1, "1")
-        if not callable(self.statistic):
-            checked_word("statistic", self.statistic, ("path", "coef"))
-        if isinstance(self.covariance, str):
-            checked_word("covariance", self.covariance, ("ledoit_wolf", "empirical"))
-        model = self.estimator
-        if isinstance(model, type) or not hasattr(model, "fit"):
-            raise InvalidInputError(
-                f"estimator must be an estimator, such as SparseLinearRegression(), got {format_value(model)}"
-            )
-        if self.statistic == "path" and not isinstance(model, SparseLinearModel):
-            raise InvalidInputError(
-                f'statistic="path" needs a sparse linear model, got {format_value(model)}; use statistic="coef"'
-            )
-        if getattr(model, "groups", None) is not None:
-            raise InvalidInputError("knockoffs of groups are not available; give an estimator without groups")
-        if not isinstance(getattr(model, "categorical_features", None), str | None):
-            raise InvalidInputError(
-                "knockoffs of categorical columns are not available; leave these columns out, or replace them by "
-                "numbers, and set categorical_features=None"
-            )
-        bounds = getattr(model, "bounds", None)
-        if bounds is not None and not (
-            isinstance(bounds, tuple | list) and all(one is None or is_real(one) for one in bounds)
-        ):
-            raise InvalidInputError(
-                "a column and its knockoff need the same bounds; give one pair of numbers for all columns, such as "
-                f"bounds=(0, None), got {format_value(bounds)}"
-            )
 
     def _check_attributes(self) -> None:
         """Check that the fitted attributes fit together."""
