@@ -14,6 +14,7 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.objectives import LinearModel
 from hardthresh.report import plot_gap
 from hardthresh.solvers import BranchAndBound
+from levels import at
 
 
 def problem(seed=0, n=60, d=30, k=5, alpha=0.02):
@@ -38,7 +39,7 @@ def interrupted_after(monkeypatch, iterations):
     monkeypatch.setattr(BranchAndBound, "advance", stopped)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, 1, *at("pairs", range(2, 6))])
 def test_a_proof_is_right(seed):
     f, _ = problem(seed, n=20, d=10, k=3, alpha=0.01)
     best = min(ht.minimize(f.columns(np.array(some)), Sparsity(3)).value for some in combinations(range(10), 3))

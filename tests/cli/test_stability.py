@@ -12,6 +12,7 @@ import hardthresh as ht
 from hardthresh.cli.fit import fit
 from hardthresh.cli.sharing import with_options_of
 from hardthresh.cli.stability import OF_THE_CHOICE_OF_K, stability
+from levels import only_at
 
 COLUMNS = ("a", "b", "height, cm", "d", "e")
 
@@ -61,6 +62,7 @@ def test_other_losses_and_their_settings(done, folder):
          "--pairs", 2, "-q")  # fmt: skip
 
 
+@only_at("pairs")
 def test_the_report_names_the_columns_and_the_command(done, csv, folder):
     text = done("stability", csv, "--target", "y", "--drop", "ill", "--k", 2, "--pairs", 3, "--report", "r.html")
     assert "Report: r.html" in text

@@ -7,8 +7,10 @@ import pytest
 
 import hardthresh as ht
 from hardthresh.core.errors import CapabilityError, HardThreshError, InvalidInputError
+from levels import inherited
 
 
+@inherited
 def test_every_loss_has_alternatives_or_says_why_not(case):
     X, y = case.data()
     model = case.make().fit(X, y)

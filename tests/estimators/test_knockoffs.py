@@ -1,6 +1,7 @@
 """Selection by knockoffs: its laws on every loss, its settings and its words (check 19 of models.md)."""
 
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ from hardthresh.estimators.linear.model import SparseLinearModel
 from hardthresh.estimators.selectors.importances import by_coefficients, by_path
 from hardthresh.estimators.selectors.knockoff_columns import KnockoffColumns, shrunk_covariance
 from hardthresh.selection.knockoffs import difference, knockoff_statistics, signed_maximum
-from levels import only_at
+from levels import in_turn, only_at
 
 pandas = pytest.importorskip("pandas")
 MODELS = [
@@ -105,15 +106,10 @@ def assert_one_sign_changes(model, y, importances, contrast):
         assert_allclose(after, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("cls", MODELS, ids=lambda cls: cls.__name__)
-def test_check_19_exchanging_a_pair_flips_its_sign_and_no_other(cls):
+@in_turn("cls,statistic", MODELS, [(partial(by_path, least=4), signed_maximum), (by_coefficients, difference)])
+def test_check_19_exchanging_a_pair_flips_its_sign_and_no_other(cls, statistic):
     y = targets_of(cls, 2.0 * (X[:100, 0] - X[:100, 2] + X[:100, 6]), np.random.default_rng(2))
-
-    def path(model, table, y):
-        return by_path(model, table, y, least=4)
-
-    assert_one_sign_changes(cls(n_nonzero_coefs=3), y, path, signed_maximum)
-    assert_one_sign_changes(cls(n_nonzero_coefs=3), y, by_coefficients, difference)
+    assert_one_sign_changes(cls(n_nonzero_coefs=3), y, *statistic)
 
 
 def test_several_outputs_and_classes_keep_this_law():
