@@ -1,196 +1,303 @@
-"""The supports that fit nearly as well as that of a model, as a result that prints as a table."""
+"""The other supports that fit nearly as well as that of a model, found by exchanges."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from heapq import nsmallest
+from typing import Any
 
-from hardthresh.core.errors import MissingDependencyError, plural
-from hardthresh.core.numbers import number, percent, signed_percent
-from hardthresh.core.printed import PrintedTable
+import numpy as np
 
-if TYPE_CHECKING:
-    import pandas
+from hardthresh.arrays import as_double, move, to_numpy
+from hardthresh.core.checking import checked_integer, checked_number
+from hardthresh.core.constraint import Constraint, CoordinateBudget, Projection
+from hardthresh.core.errors import CapabilityError
+from hardthresh.core.objective import Evaluation, LinearObjective, require, value_rounding
+from hardthresh.core.support import Support
+from hardthresh.core.threads import serial_blas
+from hardthresh.core.typing import Array
+from hardthresh.solvers.exchange_model import ExchangeModel
+from hardthresh.solvers.refinement import FULL_SOLVE, refine
 
-_LISTED = 30
-"""Most features that are printed: a screen."""
+from .alternatives import Alternative, Alternatives
+from .kinks import model_with_kink
+from .swap import exchange_model, joining, units
+
+_SLACK = 2.0
+"""The search passes through supports up to so many times the tolerance. With 1 it finds 294 of the 297 supports within
+2 % of 36 data sets of 18 columns, with 2 all of them (tests/certificates/test_alternatives.py)."""
+_KEPT = 400
+"""The search goes on from at most so many supports of each level, the best ones."""
+_REMEMBERED = 1 << 25
+"""Most entries of the Hessian that are kept: 256 MB."""
+
+Label = Callable[[int], tuple[int, str]]
+"""Returns the number and the name of a unit of a constraint."""
 
 
-@dataclass(frozen=True, slots=True)
-class Alternative:
-    """A support whose refitted objective is near that of a model.
+@serial_blas()
+def alternative_supports(
+    objective: LinearObjective,
+    constraint: Constraint,
+    w: Array,
+    *,
+    tolerance: float = 0.02,
+    most: int = 100,
+    label: Label = lambda unit: (unit, str(unit)),
+    unit: str = "feature",
+    subject: str = "",
+) -> Alternatives:
+    r"""Return supports of the size of a model's whose refitted objective exceeds the model's by a small share at most.
 
-    Attributes
+    .. math:: \min_{\mathrm{supp}(v) \subseteq S} f(v) \le f(w) + \tau |f(w)|
+
+    From the support of w, single coordinates, or groups, are exchanged breadth first, as long as the refitted value is
+    within twice the tolerance.
+
+    Parameters
     ----------
-    numbers : tuple of int
-        Its features, or groups, by their numbers.
-    names : tuple of str
-        Their names.
-    value : float
-        The minimum of the objective on it.
-    excess : float
-        By how much that exceeds the value of the model, as a share of this; negative if it is lower.
-    removed, added : tuple of str
-        What the model has and the support has not, and the reverse; both empty for the support of the model.
-    """
-
-    numbers: tuple[int, ...]
-    names: tuple[str, ...]
-    value: float
-    excess: float
-    removed: tuple[str, ...]
-    added: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Alternatives:
-    """The supports that were found to fit nearly as well as that of a model; ``print`` shows how they differ.
-
-    Attributes
-    ----------
-    supports : tuple of Alternative
-        The supports, that of the model among them, by increasing value.
-    value : float
-        The value of the objective at the model.
+    objective : LinearObjective
+        f.
+    constraint : Constraint
+        The set. Its free coordinates belong to all supports and are not exchanged.
+    w : array, shape (d,)
+        A minimiser of f on its support.
     tolerance : float
-        The largest `excess` of a support.
+        :math:`\tau`, in (0, 1].
+    most : int
+        The most supports to return, those of the lowest values; >= 1.
+    label : callable
+        Returns the number and the name of a coordinate, or of a group, from its number.
     unit : {"feature", "group"}
-        What is exchanged.
-    more : bool
-        Whether more supports were found, of larger values than those that are listed.
-    exact : bool
-        Whether all exchanges of each support that was examined were compared exactly. Otherwise they were ranked by a
-        quadratic model, and the best ones refitted.
-    examined : int
-        The number of supports whose exchanges were compared.
-    complete : bool
-        Whether it is proved that no other support is within the tolerance. The search alone proves nothing.
+        What the names stand for.
     subject : str
-        What the support is compared with, if not the model that it was asked from.
+        What w is, if not a model itself.
+
+    Returns
+    -------
+    Alternatives
+        The supports that were found, that of w among them, by increasing value.
+
+    Raises
+    ------
+    CapabilityError
+        If the objective is not a `LinearObjective` or has a loss with a kink, or for groups that overlap or are too
+        wide for their second derivatives.
+    InvalidInputError
+        For a tolerance or a number out of range.
+
+    Notes
+    -----
+    Cost: one data pass for each support that the search goes on from, at most 400 for each number of exchanges, and one
+    for each column that any of them has; and little for each refit. Of other than squared losses, a pass for each
+    column of each support, and at most `most` supports for each number of exchanges. Once `most` supports are within
+    the tolerance, the search goes on only from supports as good as these. With n = 500, d = 5000 and k = 10, one second
+    for 100 supports, and three for the logistic loss.
+
+    Heuristic: a support is missed if each way to it by single exchanges passes through supports beyond twice the
+    tolerance. For the squared loss without bounds, all exchanges of one support are compared exactly
+    (`hardthresh.solvers.exchange_model`); for others they are ranked by the quadratic model, and refitted.
+
+    References
+    ----------
+    L. Breiman (2001), Statistical modeling: the two cultures, *Statistical Science* 16, 199-231.
+
+    Examples
+    --------
+    The first two columns are almost the same, so that either serves:
+
+    >>> import numpy as np
+    >>> from hardthresh.certificates import alternative_supports
+    >>> from hardthresh.constraints import Sparsity
+    >>> from hardthresh.objectives import LinearModel
+    >>> X = np.array([[1.0, 1.01, 0.0], [1.0, 0.99, 0.0], [0.0, 0.0, 1.0]])
+    >>> found = alternative_supports(LinearModel(X, np.array([1.0, 1.0, 0.5])), Sparsity(1), np.array([1.0, 0.0, 0.0]))
+    >>> [support.numbers for support in found.supports]
+    [(0,), (1,)]
     """
+    require(objective, LinearObjective, by="alternative_supports")
+    tolerance, most = checked_number("tolerance", tolerance, above=0.0, most=1.0), checked_integer("most", most, 1)
+    if model_with_kink(objective) is not None:
+        raise CapabilityError("a loss with a kink has no second derivatives by which exchanges could be ranked")
+    search = _Search(objective.double(), constraint, as_double(w), tolerance, most)
+    search.run()
+    return search.result(label, unit, subject)
 
-    supports: tuple[Alternative, ...]
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fit:
+    """A support, as units and as coordinates, with the minimiser on it."""
+
+    chosen: tuple[int, ...]
+    support: Support
+    point: Array
     value: float
-    tolerance: float
-    unit: str
-    more: bool
-    exact: bool
-    examined: int
-    complete: bool = False
-    subject: str = ""
+    prediction: Array | None
 
-    @property
-    def shares(self) -> Mapping[str, float]:
-        """The share of the supports that each feature, or group, occurs in; the largest first."""
-        counts: dict[str, int] = {}
-        for support in self.supports:
-            for name in support.names:
-                counts[name] = counts.get(name, 0) + 1
-        order = sorted(counts, key=lambda name: -counts[name])
-        return {name: counts[name] / len(self.supports) for name in order}
 
-    @property
-    def own(self) -> tuple[str, ...]:
-        """The features, or groups, of the model."""
-        return next(support.names for support in self.supports if not support.added and not support.removed)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Step:
+    """An exchange that leads to a new support, with the value of f there by the quadratic model."""
 
-    @property
-    def substitutes(self) -> Mapping[str, tuple[tuple[str, float], ...]]:
-        """For each feature of the model, those that replace it alone, each with its `excess`; the closest first."""
-        found: dict[str, list[tuple[str, float]]] = {name: [] for name in self.own}
-        for support in self.supports:
-            if len(support.added) == len(support.removed) == 1:
-                found[support.removed[0]].append((support.added[0], support.excess))
-        return {name: tuple(pairs) for name, pairs in found.items()}
+    value: float
+    chosen: tuple[int, ...]
+    start: _Fit
+    removed: int
+    added: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the supports as numbers, words and lists, which `json` can write."""
-        return {
-            "value": self.value,
-            "tolerance": self.tolerance,
-            "unit": self.unit,
-            "more": self.more,
-            "exact": self.exact,
-            "complete": self.complete,
-            "about": self.subject or "the model",
-            "shares": dict(self.shares),
-            "substitutes": {name: [list(pair) for pair in pairs] for name, pairs in self.substitutes.items()},
-            "supports": [
-                {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(support).items()}
-                for support in self.supports
-            ],
-        }
 
-    def to_frame(self) -> pandas.DataFrame:
-        """Return one row for each support, by increasing value, as a pandas data frame.
+class _Search:
+    """A search for supports within the tolerance, breadth first."""
 
-        Lists hold its features, and those that it has instead of features of the model.
+    def __init__(self, objective: Any, constraint: Constraint, w: Array, tolerance: float, most: int) -> None:
+        at = objective.evaluate(w)
+        support = constraint.project(w).support
+        structure = constraint.structure(tuple(w.shape))
+        self._objective, self._constraint, self._most, self._tolerance = objective, constraint, most, tolerance
+        self._numbers, chosen = units(constraint, support, w.shape[0])
+        if structure is None or (structure.candidates and not np.any(self._numbers >= 0)):
+            raise CapabilityError("alternatives exchange features, or groups that do not overlap; these overlap")
+        self._bounded = isinstance(structure, CoordinateBudget) and structure.bounds is not None
+        self._model: Any = _Remembering(objective, at) if objective.traits.quadratic else objective
+        self._exact = objective.traits.quadratic and not self._bounded
+        self._rounding = value_rounding(objective, at)
+        first = _Fit(tuple(chosen.tolist()), support, w, at.value, at.prediction)
+        self._found: dict[tuple[int, ...], _Fit] = {first.chosen: first}
+        self._first, self._continued = first, 0
 
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
-        """
-        try:
-            import pandas
-        except ImportError as error:
-            raise MissingDependencyError("to_frame needs pandas, which is not installed; or use to_dict()") from error
-        records = self.to_dict()["supports"]
-        names = ["names", "removed", "added", "value", "excess"]
-        return pandas.DataFrame([{name: record[name] for name in names} for record in records], columns=names)
+    def run(self) -> None:
+        """Go from level to level, each of one exchange more, until no support is new and within reach."""
+        level = [self._first]
+        while level:
+            steps: dict[tuple[int, ...], _Step] = {}
+            for fit in level:
+                for step in self._steps(fit):
+                    known = steps.get(step.chosen)
+                    if step.chosen not in self._found and (known is None or step.value < known.value):
+                        steps[step.chosen] = step
+            kept = _KEPT if self._exact else min(_KEPT, self._most)
+            best = nsmallest(kept, steps.values(), key=lambda step: (step.value, step.chosen))
+            level = [self._refit(step) for step in best]
+            self._found |= {fit.chosen: fit for fit in level}
+            reach = self._reach()
+            level = [fit for fit in level if fit.value <= reach]
 
-    def __str__(self) -> str:
-        return self._printed().to_text()
+    def _limit(self) -> float:
+        """Return the largest value that is within the tolerance."""
+        return self._first.value + self._tolerance * abs(self._first.value) + self._rounding
 
-    def __repr__(self) -> str:
-        return str(self)
+    def _within(self) -> list[_Fit]:
+        """Return the supports within the tolerance, by increasing value."""
+        limit = self._limit()
+        within = [fit for fit in self._found.values() if fit.value <= limit]
+        return sorted(within, key=lambda fit: (self._rise(fit), fit is not self._first, fit.chosen))
 
-    def _repr_html_(self) -> str:
-        return self._printed().to_html()
+    def _rise(self, fit: _Fit) -> float:
+        """Return by how much the value on a support exceeds that of the first one; 0 if the difference is rounding."""
+        rise = fit.value - self._first.value
+        return rise if abs(rise) > self._rounding else 0.0
 
-    def _printed(self) -> PrintedTable:
-        own, shares, substitutes = self.own, self.shares, self.substitutes
-        header = [self.unit, "in the model", "in sets", "alone replaced by (rise)"]
-        rows = []
-        for name in list(shares)[:_LISTED]:
-            pairs = substitutes.get(name, ())
-            words = f"{pairs[0][0]} ({signed_percent(pairs[0][1])})" if pairs else "none"
-            if len(pairs) > 1:
-                words += f" and {len(pairs) - 1} more"
-            alone = words if name in own else ""
-            rows.append([name, "yes" if name in own else "", percent(shares[name]), alone])
-        left_out = len(shares) - len(rows)
-        notes = [f"{plural(left_out, f'more {self.unit}')} in fewer of them."] if left_out > 0 else []
-        return PrintedTable(self._sentences(), header, rows, [*notes, self._how()], left=(header[0], header[3]))
+    def _reach(self) -> float:
+        """Return the value up to which the search goes on from a support."""
+        within = self._within()
+        if len(within) >= self._most:
+            return within[self._most - 1].value + self._rounding
+        return self._first.value + _SLACK * (self._limit() - self._first.value)
 
-    def _sentences(self) -> list[str]:
-        count, size, within = len(self.supports), len(self.own), f"{100 * self.tolerance:.3g} %"
-        others = f"{plural(count, 'set')} of {plural(size, self.unit)}"
-        if count == 1:
-            first = f"No other set of {plural(size, self.unit)} was found to fit within {within} of the model."
-        else:
-            best = "the best of those" if self.more else "all that were"
-            first = f"{others}, {best} found within {within} of the model's objective, {number(self.value)}."
-        better = [support for support in self.supports if support.excess < 0]
-        lines = [f"About {self.subject}.", first] if self.subject else [first]
-        if not better or not self._is_better(better[0]):
-            return lines
-        exchange = f"{', '.join(better[0].added)} for {', '.join(better[0].removed)}"
-        return [
-            first,
-            f"The best of them is better than the model by {-better[0].excess:.2g} of its value: {exchange}.",
-        ]
+    def _steps(self, fit: _Fit) -> list[_Step]:
+        """Return the exchanges from a support that may be within reach by the quadratic model, at most `_KEPT`."""
+        at = self._objective.evaluate(fit.point, fit.prediction)
+        model = exchange_model(self._model, self._constraint, at, fit.support)
+        if model is None:
+            raise CapabilityError("the chosen groups have too many columns to compute their second derivatives")
+        self._continued += 1
+        values, removed, added = self._exchanges(model, fit)
+        near = np.flatnonzero(values <= self._reach())
+        near = near[np.argsort(values[near], kind="stable")[:_KEPT]]
+        steps = []
+        for value, i, j in zip(values[near].tolist(), removed[near].tolist(), added[near].tolist(), strict=True):
+            chosen = tuple(sorted([*(number for number in fit.chosen if number != i), j]))
+            steps.append(_Step(value, chosen, fit, i, j))
+        return steps
 
-    def _is_better(self, support: Alternative) -> bool:
-        """Return whether a support is better than the model by more than its rounding."""
-        return -support.excess > 1e-8
+    def _exchanges(self, model: ExchangeModel, fit: _Fit) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the values of the model after all exchanges, with the units that leave and those that come."""
+        candidates = list(model.candidates(joining(self._numbers, np.array(fit.chosen, dtype=np.int64))))
+        parts = []
+        for number in fit.chosen:
+            removal = model.removal(np.flatnonzero(self._numbers == number))
+            for some in candidates:
+                values = fit.value - model.decreases(some, removal)
+                parts.append((values, np.full(values.size, number), some.numbers))
+        if not parts:
+            return np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        values, removed, added = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return values, removed, added
 
-    def _how(self) -> str:
-        if self.complete:
-            return f"Proved: these are all sets of so many {self.unit}s within the tolerance."
-        return (
-            f"Found by exchanges of single {self.unit}s from the model"
-            + ("" if self.exact else ", ranked by a quadratic model")
-            + ": there may be others."
+    def _refit(self, step: _Step) -> _Fit:
+        """Return the minimiser on the support that an exchange leads to."""
+        support = step.start.support.exchange(step.removed, step.added)
+        start = Projection(support.restrict(step.start.point), support)
+        found = refine(self._objective, self._constraint, start, cg_iterations=0, rounds=FULL_SOLVE)
+        return _Fit(step.chosen, support, found.projection.point, found.value, found.prediction)
+
+    def result(self, label: Label, unit: str, subject: str) -> Alternatives:
+        """Return what was found."""
+        own, within = set(self._first.chosen), self._within()
+        listed = within[: self._most]
+        if self._first not in listed:  # so many are better
+            listed[-1] = self._first
+        scale = abs(self._first.value) or 1.0  # without a residual only supports without one are within the tolerance
+
+        def names(chosen: set[int]) -> tuple[str, ...]:
+            return tuple(label(number)[1] for number in sorted(chosen))
+
+        supports = tuple(
+            Alternative(
+                numbers=tuple(label(number)[0] for number in fit.chosen),
+                names=names(set(fit.chosen)),
+                value=fit.value,
+                excess=self._rise(fit) / scale,
+                removed=names(own.difference(fit.chosen)),
+                added=names(set(fit.chosen).difference(own)),
+            )
+            for fit in listed
         )
+        return Alternatives(
+            supports=supports,
+            value=self._first.value,
+            tolerance=self._tolerance,
+            unit=unit,
+            more=len(within) > self._most,
+            exact=self._exact,
+            examined=self._continued,
+            subject=subject,
+        )
+
+
+class _Remembering:
+    """A quadratic objective that keeps the columns of its Hessian, for the models of many supports."""
+
+    def __init__(self, objective: Any, at: Evaluation) -> None:
+        self._objective, self._diagonal = objective, objective.hessian_diag(at)
+        self._images: dict[int, np.ndarray] = {}
+        self.lower_bound = objective.lower_bound
+        self.columns = objective.columns
+
+    def hessian_diag(self, at: Evaluation) -> Array:
+        return self._diagonal
+
+    def curvature(self, at: Evaluation, direction: Array) -> np.ndarray:
+        """Return the Hessian times a direction of few entries."""
+        v = to_numpy(direction)
+        columns = np.flatnonzero(v).tolist()
+        for j in columns:
+            if j not in self._images:
+                one = np.zeros(v.size)
+                one[j] = 1.0
+                self._images[j] = to_numpy(self._objective.curvature(at, move(one, direction)))
+        total: np.ndarray = np.stack([self._images[j] for j in columns], axis=1) @ v[columns] if columns else 0.0 * v
+        while len(self._images) * v.size > _REMEMBERED:
+            del self._images[next(iter(self._images))]
+        return total

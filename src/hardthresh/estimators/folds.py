@@ -36,6 +36,8 @@ Split = tuple[np.ndarray, np.ndarray]
 Splits = list[Split]
 Model = TypeVar("Model")
 
+_OF_A_COMPARISON = ("scores_", "mean_scores_", "standard_errors_", "one_standard_error_", "scorer_name_")
+"""Attributes of fits that compared candidates on held-out rows."""
 _ABOUT_FOLDS = {"cv": (5,), "scoring": (None,), "rule": ("best",), "averaging": ("auto", "none")}
 """Parameters that are about folds, with the values that say nothing about these."""
 
@@ -271,7 +273,8 @@ def check_without_folds(model: Any, params: Metadata | None = None) -> None:
     InvalidInputError
         With the first parameter that is.
     """
-    for name in params or ():
+    if params:
+        name = next(iter(params))
         raise InvalidInputError(f'{name} is for folds, and criterion="{model.criterion}" fits none; leave it out')
     for name, neutral in _ABOUT_FOLDS.items():
         given = getattr(model, name, neutral[0])
@@ -287,6 +290,12 @@ def scorer_name(scoring: Any, default: str) -> str:
     if scoring is None:
         return default
     return str(getattr(scoring, "__name__", scoring))
+
+
+def forget_comparison(model: Any) -> None:
+    """Remove the fitted attributes of a comparison on held-out rows, as a fit by an information criterion has none."""
+    for name in _OF_A_COMPARISON:
+        model.__dict__.pop(name, None)
 
 
 def keep_comparison(

@@ -11,7 +11,8 @@ import numpy as np
 
 from hardthresh.arrays import to_numpy
 from hardthresh.core.checking import checked_word
-from hardthresh.core.errors import CapabilityError, InvalidInputError, MissingDependencyError
+from hardthresh.core.errors import CapabilityError, InvalidInputError
+from hardthresh.core.frames import pandas_for_frames
 from hardthresh.core.result import Result
 
 from .criteria import CRITERIA, choice
@@ -153,8 +154,5 @@ class Path(Sequence[Result]):
         MissingDependencyError
             If pandas is not installed.
         """
-        try:
-            import pandas
-        except ImportError as error:
-            raise MissingDependencyError("to_frame needs pandas, which is not installed; or use to_dict()") from error
+        pandas = pandas_for_frames()
         return pandas.DataFrame(self.to_dict())

@@ -33,6 +33,7 @@ from ..folds import (
     candidates_of,
     check_rule,
     check_without_folds,
+    forget_comparison,
     keep_comparison,
     settings_for_folds,
 )
@@ -53,8 +54,6 @@ _EDGE_PRICES: dict[str, Callable[[int, int, float], float]] = {
     "aic": lambda n, p, gamma: 2.0,
 }
 """What information criteria add to minus twice the log-likelihood of n rows of p columns, for each edge."""
-_OF_A_COMPARISON = ("scores_", "mean_scores_", "standard_errors_", "one_standard_error_", "scorer_name_")
-"""Attributes of fits that compared numbers of edges on held-out rows."""
 
 
 @public_estimator("sparse_gaussian_graphical_model_cv", upgrades=[with_defaults(criterion="cv", ebic_gamma=0.5)])
@@ -238,8 +237,7 @@ class SparseGaussianGraphicalModelCV(CrossValidatedMixin, SparseGaussianGraphica
         check_without_folds(self, params)
         price = _EDGE_PRICES[self.criterion](X.shape[0], X.shape[1], float(self.ebic_gamma))
         found = self._compared([_AllRows(self._problem(X), X, price)], (self._ridge(),))
-        for name in _OF_A_COMPARISON:
-            self.__dict__.pop(name, None)  # of a fit by folds
+        forget_comparison(self)  # of a fit by folds
         self.candidates_, self.criterion_path_ = found.candidates, -found.mean
         self.best_n_edges_ = int(found.candidates[found.best])
         if found.unconverged:

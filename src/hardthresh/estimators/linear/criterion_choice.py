@@ -11,7 +11,7 @@ from hardthresh.core.checking import checked_word
 from hardthresh.core.errors import CapabilityError
 from hardthresh.selection.criteria import CRITERIA
 
-from ..folds import candidates_of, check_without_folds
+from ..folds import candidates_of, check_without_folds, forget_comparison
 from ..table import Table
 from .choosing import is_given, is_searched
 from .criterion import CriterionPath
@@ -19,15 +19,10 @@ from .grid_models import AveragedModel
 from .grid_search import GridSearch
 from .problem import Problem, features_of
 
-_OF_A_COMPARISON = (
+_OF_A_GRID = (
     "grid_scores_",
-    "scores_",
-    "mean_scores_",
-    "standard_errors_",
     "null_scores_",
     "null_p_value_",
-    "one_standard_error_",
-    "scorer_name_",
     "range_extended_",
     "selection_frequency_",
     "held_out_scores_",
@@ -82,7 +77,8 @@ class CriterionChoice(GridSearch):
     def _keep_choice(self, choice: CriterionPath | None, problem: Problem, table: Table, w: Any) -> None:
         super()._keep_choice(choice, problem, table, w)
         assert choice is not None
-        for name in _OF_A_COMPARISON:
+        forget_comparison(self)
+        for name in _OF_A_GRID:
             self.__dict__.pop(name, None)
         coef, intercept = (to_numpy(part) for part in problem.coefficients(w))
         some = np.flatnonzero(features_of(coef))

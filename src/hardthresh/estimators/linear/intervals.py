@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hardthresh.core.errors import MissingDependencyError, plural
+from hardthresh.core.errors import plural
+from hardthresh.core.frames import pandas_for_frames
 from hardthresh.core.numbers import number, signed
 from hardthresh.core.printed import PrintedTable
 
@@ -126,10 +127,7 @@ class Inference:
         MissingDependencyError
             If pandas is not installed.
         """
-        try:
-            import pandas
-        except ImportError as error:
-            raise MissingDependencyError("to_frame needs pandas, which is not installed; or use to_dict()") from error
+        pandas = pandas_for_frames()
         several = any(interval.output for interval in self.intervals)
         names = [*([("", "output")] if several else []), ("estimate", "coefficient"), ("estimate", "standard error")]
         names += [(self.heading, "lower"), (self.heading, "upper"), *([("test", "p-value")] if self._tested else [])]

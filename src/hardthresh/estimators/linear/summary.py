@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hardthresh.certificates.gap import gap_sentence
-from hardthresh.core.errors import MissingDependencyError, plural
+from hardthresh.core.errors import plural
+from hardthresh.core.frames import pandas_for_frames
 from hardthresh.core.numbers import number, percent, signed
 from hardthresh.core.printed import PrintedTable
 
@@ -166,10 +167,7 @@ class Summary:
         MissingDependencyError
             If pandas is not installed.
         """
-        try:
-            import pandas
-        except ImportError as error:
-            raise MissingDependencyError("to_frame needs pandas, which is not installed; or use to_dict()") from error
+        pandas = pandas_for_frames()
         names = list(self._record(Feature(0, "", 0.0, 0.0, None, False)))
         records = [self._record(feature) for feature in self.facts.features]
         left_out = [] if self.facts.outputs else ["outputs", "standard_errors"]

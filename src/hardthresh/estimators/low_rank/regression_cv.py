@@ -25,6 +25,7 @@ from ..folds import (
     candidates_of,
     check_rule,
     check_without_folds,
+    forget_comparison,
     keep_comparison,
     scorer_name,
     settings_for_folds,
@@ -39,8 +40,6 @@ _RowFold = tuple[Split, Metadata]
 
 _PRICES: dict[str, Callable[[float], float]] = {"bic": log, "aic": lambda n: 2.0}
 """What information criteria of n rows add to minus twice the log-likelihood, for each coefficient."""
-_OF_A_COMPARISON = ("scores_", "mean_scores_", "standard_errors_", "one_standard_error_", "scorer_name_")
-"""Attributes of fits that compared ranks on held-out rows."""
 
 
 @public_estimator("low_rank_regression_cv", upgrades=[with_defaults(criterion="cv")])
@@ -250,8 +249,7 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
             fits_exactly = size >= n * outputs - 1
             misfit = inf if fits_exactly else n * outputs * log(residual) if residual > 0 else -inf
             values.append(misfit + _PRICES[self.criterion](n) * size)
-        for name in _OF_A_COMPARISON:
-            self.__dict__.pop(name, None)  # of a fit by folds
+        forget_comparison(self)  # of a fit by folds
         best = int(np.argmin(values))
         self.candidates_, self.criterion_path_ = candidates, np.array(values)
         self.best_rank_ = ranks[best]
