@@ -217,6 +217,34 @@ def test_the_plot_has_both_bounds(monkeypatch):
     assert lower.axes.get_title(loc="left") == proof.status
 
 
+def test_the_plot_of_one_bound_has_level_lines():
+    f, constraint = problem()
+    f = LinearModel(f.design, (f.y > 0).astype(float), loss="logistic", l2=0.1)
+    proof = prove(f, constraint, ht.minimize(f, constraint).w)
+    assert proof.history["seconds"].size == 1
+    upper, lower = plot_gap(proof).lines
+    for line, bound in ((upper, proof.upper_bound), (lower, proof.lower_bound)):
+        np.testing.assert_array_equal(line.get_xdata(), [0.0, proof.seconds])
+        np.testing.assert_array_equal(line.get_ydata(), [bound, bound])
+
+
+def test_the_plot_of_a_quick_proof_has_ticks_that_can_be_read():
+    f, constraint = problem()
+    proof = prove(f, constraint, ht.minimize(f, constraint).w)
+    assert proof.proved
+    ax = plot_gap(proof).axes
+    ax.figure.draw_without_rendering()
+    assert ax.yaxis.get_offset_text().get_text() == ""
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert len({*labels}) == len(labels)
+    assert np.ptp(ax.get_ylim()) >= 1e-3 * proof.upper_bound * (1 - 1e-9)
+
+
+def test_the_plot_of_another_thing_is_refused():
+    with pytest.raises(InvalidInputError, match=r"chart shows the Proof that model.prove\(\) returns; got dict"):
+        plot_gap({})
+
+
 @pytest.mark.parametrize("limit", [0.0, -1.0, np.nan, "long"])
 def test_a_time_limit_is_positive(limit):
     f, constraint = problem()

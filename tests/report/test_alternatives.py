@@ -1,11 +1,15 @@
 """The chart of the sets of features that fit nearly as well as a model."""
 
+from itertools import pairwise
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
 import hardthresh as ht
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.numbers import signed_percent
 from hardthresh.report import plot_alternatives, write_report
 from hardthresh.report.plots.style import DARK, LIGHT
 from levels import only_at, turn
@@ -64,8 +68,31 @@ def test_many_sets_and_features_are_cut_and_said_to_be():
     assert len(narrow.xaxis.get_ticklabels()) == 10
 
 
-def test_the_model_alone_is_drawn():
-    assert len(plot_alternatives(ALONE.alternatives(), Figure().subplots()).patches) == 1
+def test_without_another_set_the_chart_says_so():
+    ax = plot_alternatives(ALONE.alternatives(), Figure().subplots())
+    (text,) = ax.texts
+    assert text.get_text() == "no other set of 1 feature was found\nto fit within 2 % of the model"
+    assert not ax.patches
+
+
+def test_labels_of_many_rows_do_not_overlap():
+    rng = np.random.default_rng(4)
+    noise = rng.standard_normal((50, 60))
+    found = ht.SparseLinearRegression(n_nonzero_coefs=3).fit(noise, rng.standard_normal(50)).alternatives(tolerance=0.5)
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    ax = plot_alternatives(found, figure.subplots())
+    figure.draw_without_rendering()
+    boxes = [label.get_window_extent() for label in ax.get_yticklabels()]
+    assert 5 < len(boxes) < 30
+    assert all(lower.y1 <= upper.y0 for upper, lower in pairwise(boxes))
+    texts = [label.get_text() for label in ax.get_yticklabels()]
+    rows = ["the model" if not one.added else signed_percent(one.excess) for one in found.supports]
+    assert texts == [rows[round(place)] for place in ax.get_yticks()]
+
+
+def test_another_thing_is_refused():
+    with pytest.raises(InvalidInputError, match=r"chart shows the Alternatives that model\.alternatives\(\) returns"):
+        plot_alternatives(MODEL, Figure().subplots())
 
 
 def part_of(page):

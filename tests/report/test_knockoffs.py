@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from numpy.testing import assert_array_equal
+from sklearn.linear_model import LinearRegression
 
 import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError, NothingFoundWarning
@@ -49,6 +50,11 @@ def test_several_draws_show_the_e_values_that_select():
     assert points == {(float(j), w) for j, w in enumerate(selector.statistics_[1].tolist())}
     with pytest.raises(InvalidInputError, match=r"draw must be between 0 and the last draw \(1\)"):
         plot_knockoffs(selector, Figure().subplots(), draw=2)
+
+
+def test_another_thing_is_refused():
+    with pytest.raises(InvalidInputError, match="chart shows the Knockoffs that was fitted; got LinearRegression"):
+        plot_knockoffs(LinearRegression(), Figure().subplots())
 
 
 def test_an_empty_selection_has_no_threshold():

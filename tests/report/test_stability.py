@@ -52,6 +52,24 @@ def test_the_threshold_has_its_bound(selection, ax):
     assert f"{rest} more features are chosen at least once" in ax.get_xlabel().replace("\n", " ")
 
 
+def test_legend_and_diamonds_are_within_the_picture(selection):
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    ax = plot_stability(selection, figure.subplots())
+    figure.draw_without_rendering()
+    legend = ax.get_legend().get_window_extent()
+    assert figure.bbox.x0 <= legend.x0 <= legend.x1 <= figure.bbox.x1
+    diamonds = ax.lines[0]
+    half = diamonds.get_markersize() * figure.dpi / 72 / 2
+    assert 0.0 in diamonds.get_xdata()
+    assert ax.transData.transform((0.0, 0.0))[0] - half >= ax.bbox.x0
+
+
+def test_another_thing_is_refused(ax):
+    model = ht.SparseLinearRegression(n_nonzero_coefs=3).fit(X, Y)
+    with pytest.raises(InvalidInputError, match="chart shows the StabilitySelection that was fitted; got SparseLinear"):
+        plot_stability(model, ax)
+
+
 def test_without_a_chosen_feature_the_chart_says_so(ax):
     nothing = ht.StabilitySelection(ht.SparseLinearRegression(n_nonzero_coefs=0), n_pairs=2).fit(X, Y)
     plot_stability(nothing, ax)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from math import ceil
+from typing import TYPE_CHECKING, Any
 
 from hardthresh.certificates import Alternatives
-from hardthresh.core.numbers import percent, signed_percent
+from hardthresh.core.errors import plural
+from hardthresh.core.numbers import number, percent, signed_percent
 
-from .style import DARK, LIGHT, is_narrow, matrix_axes, styled_axes, takes_axes, write_only
+from .style import DARK, LIGHT, check_drawn, is_narrow, matrix_axes, styled_axes, takes_axes, write_only
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,6 +18,19 @@ _SETS = 30
 """Most sets that are drawn: more rows are not legible."""
 _FEATURES, _NARROW = 24, 10
 """Most features that are drawn, and those on a telephone."""
+
+
+def _labels_apart(ax: Axes, labels: list[str]) -> None:
+    """Label as many of the rows of a matrix as its height has room for, which a layout may change until it is drawn."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter
+
+    class Apart(FixedLocator):
+        def __call__(self) -> Any:
+            points = 72 * ax.bbox.height / ax.figure.dpi / len(labels)
+            return range(0, len(labels), max(1, ceil(1.05 * float(ax.yaxis.label.get_fontsize()) / points)))
+
+    ax.yaxis.set_major_locator(Apart(range(len(labels))))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda place, _: labels[round(place)]))
 
 
 def alternatives_height(found: Alternatives) -> float:
@@ -28,14 +43,17 @@ def plot_alternatives(found: Alternatives, ax: Axes | None = None) -> Axes:
     """Draw which features the sets have that fit nearly as well as a model: a row for each set, the best on top.
 
     Features of the model are dark, others light. A column that is dark in all rows is a feature that is hard to
-    replace. Rows are labelled by the rise of the objective; of many sets the first 30 are drawn, and of many features
-    those of the model and then those that most sets have.
+    replace. Rows are labelled by the rise of the objective, not all of them where there is no room; of many sets the
+    first 30 are drawn, and of many features those of the model and then those that most sets have. If there is no
+    other set, a sentence says so.
 
     Parameters
     ----------
     found : Alternatives
         What ``alternatives()`` of a model returned.
     {axes}
+    InvalidInputError
+        If it is not what `alternatives` returns.
 
     Examples
     --------
@@ -47,6 +65,7 @@ def plot_alternatives(found: Alternatives, ax: Axes | None = None) -> Axes:
     >>> len(plot_alternatives(model.alternatives(tolerance=0.05, most=5)).patches)
     15
     """
+    check_drawn(found, Alternatives, "model.alternatives() returns")
     ax = styled_axes(ax, alternatives_height(found))
     from matplotlib.patches import Rectangle
 
@@ -54,6 +73,11 @@ def plot_alternatives(found: Alternatives, ax: Axes | None = None) -> Axes:
     order = [*(name for name in shares if name in own), *(name for name in shares if name not in own)]
     if not order:
         return write_only(ax, f"no {found.unit} is chosen")
+    if len(found.supports) == 1:
+        size = plural(len(own), found.unit)
+        return write_only(
+            ax, f"no other set of {size} was found\nto fit within {number(100 * found.tolerance)} % of the model"
+        )
     shown = order[: max(_NARROW if is_narrow(ax) else _FEATURES, len(own))]
     supports = found.supports[:_SETS]
     labels = ["the model" if not one.added else signed_percent(one.excess) for one in supports]
@@ -66,4 +90,6 @@ def plot_alternatives(found: Alternatives, ax: Axes | None = None) -> Axes:
     left_out = len(order) - len(shown)
     if left_out:
         ax.set_title(f"{left_out} more {found.unit}s in fewer sets", loc="left", fontsize="small")
-    return matrix_axes(ax, labels, shown)
+    matrix_axes(ax, labels, shown)
+    _labels_apart(ax, labels)
+    return ax

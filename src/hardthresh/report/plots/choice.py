@@ -111,6 +111,8 @@ def plot_criterion(candidates: Any, values: Any, ax: Axes | None = None, *, name
         The criterion.
 
     {returns}
+    InvalidInputError
+        If there is not one value for each candidate.
 
     Examples
     --------
@@ -123,6 +125,8 @@ def plot_criterion(candidates: Any, values: Any, ax: Axes | None = None, *, name
     'EBIC\n(lower is better)'
     """
     k, values = np.asarray(candidates), np.asarray(values, dtype=np.float64)
+    if k.ndim != 1 or k.shape != values.shape:
+        raise InvalidInputError(f"each candidate needs one value, but their shapes are {k.shape} and {values.shape}")
     ax = styled_axes(ax, height=3.4)
     if not np.isfinite(values).any():
         return write_only(ax, "too few rows to compare anything")

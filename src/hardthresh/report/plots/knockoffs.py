@@ -9,8 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.numbers import number
+from hardthresh.estimators.selectors.knockoffs import Knockoffs
 
-from .style import DARK, INK, LEGEND, LIGHT, MUTED, PALE, TITLE, styled_axes, takes_axes
+from .style import DARK, INK, LEGEND, LIGHT, MUTED, PALE, TITLE, check_drawn, styled_axes, takes_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +38,7 @@ def plot_knockoffs(selector: Any, ax: Axes | None = None, *, draw: int | None = 
 
     {returns}
     InvalidInputError
-        If there is no such draw.
+        If it is not a Knockoffs, or there is no such draw.
 
     Examples
     --------
@@ -51,6 +52,7 @@ def plot_knockoffs(selector: Any, ax: Axes | None = None, *, draw: int | None = 
     >>> plot_knockoffs(selector).get_ylabel()
     'W, column against knockoff'
     """
+    check_drawn(selector, Knockoffs, "was fitted")
     check_is_fitted(selector)
     draws = len(selector.statistics_)
     if draw is not None or draws == 1:

@@ -6,15 +6,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hardthresh.certificates import Proof
 from hardthresh.core.numbers import number
 from hardthresh.estimators.run_facts import learning_curve, progress
 
-from .style import AXIS, BAND, DARK, LEGEND, LIGHT, MUTED, PALE, TITLE, styled_axes, takes_axes, write_only
+from .style import (
+    AXIS,
+    BAND,
+    DARK,
+    LEGEND,
+    LIGHT,
+    MUTED,
+    PALE,
+    TITLE,
+    check_drawn,
+    styled_axes,
+    takes_axes,
+    write_only,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from hardthresh.certificates import Proof
+_LEAST_SPAN = 1e-3
+"""The least height of a chart of bounds, relative to them: four digits tell its ticks apart."""
 
 
 @takes_axes
@@ -59,13 +74,15 @@ def plot_convergence(result_or_estimator: Any, ax: Axes | None = None) -> Axes:
 def plot_gap(proof: Proof, ax: Axes | None = None) -> Axes:
     """Draw how the lower bound of all sets and the objective of the best one met while a proof was searched for.
 
-    The lines begin with the first bound that was computed.
+    The lines begin with the first bound that was computed, or at 0 seconds if it is the only one, and end in a dot.
 
     Parameters
     ----------
     proof : Proof
         What ``model.prove()`` returned.
     {axes}
+    InvalidInputError
+        If it is not a Proof.
 
     Examples
     --------
@@ -77,6 +94,7 @@ def plot_gap(proof: Proof, ax: Axes | None = None) -> Axes:
     >>> plot_gap(model.prove()).get_ylabel()
     'objective (mean loss)'
     """
+    check_drawn(proof, Proof, "model.prove() returns")
     ax = styled_axes(ax, height=3.4)
     seconds, lower, upper = (proof.history[name] for name in ("seconds", "lower_bound", "upper_bound"))
     known = np.isfinite(lower)
@@ -86,15 +104,33 @@ def plot_gap(proof: Proof, ax: Axes | None = None) -> Axes:
         known[np.argmax(known)] = False  # the least value of any objective, such as 0, which would set the scale
     seconds, lower, upper = (np.append(column[known], column[known][-1]) for column in (seconds, lower, upper))
     seconds[-1] = max(proof.seconds, seconds[-1])
+    if known.sum() == 1:
+        seconds[0] = 0.0
     lower[-1], upper[-1] = proof.lower_bound, proof.upper_bound
     ax.fill_between(seconds, lower, upper, step="post", color=BAND, linewidth=0.0, zorder=1)
-    for column, color, label in ((upper, DARK, "best set found"), (lower, LIGHT, "no set is below")):
-        (line,) = ax.plot(seconds, column, color=color, linewidth=1.6, drawstyle="steps-post", zorder=2, label=label)
+    lines = ((upper, DARK, 3.2, "best set found"), (lower, LIGHT, 1.6, "no set is below"))  # one shows below the other
+    for column, color, width, label in lines:
+        (line,) = ax.plot(
+            *(seconds, column),
+            color=color,
+            linewidth=width,
+            drawstyle="steps-post",
+            marker="o",
+            markersize=2.5 * width,
+            markevery=[-1],
+            zorder=2,
+            label=label,
+        )
         line.set_gid(f"{label}: {number(column[-1])} after {number(seconds[-1])} seconds")
+    least = _LEAST_SPAN * max(abs(upper[-1]), np.finfo(np.float64).tiny)
+    if np.ptp(ax.get_ylim()) < least:
+        ax.set_ylim(upper[-1] - least / 2, upper[-1] + least / 2)
+    ax.ticklabel_format(axis="both", useOffset=False)
+    ax.set_xlim(left=0.0)
     ax.set_title(proof.status, **TITLE)
     ax.set_xlabel("seconds")
     ax.set_ylabel("objective (mean loss)")
-    ax.legend(**LEGEND, loc="lower right")
+    ax.legend(**LEGEND, loc="best")
     return ax
 
 

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from hardthresh.arrays import double
 from hardthresh.core.numbers import number, percent
 from hardthresh.estimators.facts import one_line
+from hardthresh.estimators.selectors.stability import StabilitySelection
 
 from .style import (
     DARK,
@@ -18,7 +19,7 @@ from .style import (
     LIGHT,
     PALE,
     SHOWN,
-    is_narrow,
+    check_drawn,
     line_break,
     shortened,
     styled_axes,
@@ -44,7 +45,7 @@ def shown_features(selector: Any) -> np.ndarray:
 
 def stability_height(selector: Any) -> float:
     """Return the height in inches that the chart of a stability selection needs."""
-    return 1.6 + 0.26 * max(1, shown_features(selector).size)
+    return 1.8 + 0.26 * max(1, shown_features(selector).size)
 
 
 @takes_axes
@@ -73,6 +74,7 @@ def plot_stability(selector: Any, ax: Axes | None = None) -> Axes:
     >>> len(plot_stability(selector).patches)
     8
     """
+    check_drawn(selector, StabilitySelection, "was fitted")
     check_is_fitted(selector)
     shown, statement = shown_features(selector), selector.statement()
     ax = styled_axes(ax, height=stability_height(selector))
@@ -104,16 +106,16 @@ def plot_stability(selector: Any, ax: Axes | None = None) -> Axes:
         linestyle=(0, (4, 3)),
         zorder=2.5,
         label=f"threshold {number(statement.threshold)}: at most {number(statement.value)}"
-        f"{line_break(ax)}of low probability expected",
+        "\nof low probability expected",
     )
     ax.set_yticks(range(shown.size), labels=[shortened(name) for name in names], parse_math=False)
     ax.set_ylim(shown.size - 0.4, -0.6)
-    ax.set_xlim(0.0, 1.02)
+    ax.set_xlim(-0.02, 1.02)  # diamonds at 0 are whole
     ax.grid(axis="y", visible=False)
     ax.tick_params(axis="y", length=0, labelcolor=INK)
     ax.spines["left"].set_visible(False)
     rest = int(np.count_nonzero(double(selector.inclusion_frequencies_))) - shown.size
     others = f";{line_break(ax)}{rest:,} more features are chosen at least once" if rest > 0 else ""
     ax.set_xlabel(f"share of {2 * statement.n_pairs:,} half-samples{others}")
-    ax.legend(**LEGEND, loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=1 if is_narrow(ax) else 2)
+    ax.legend(**LEGEND, loc="lower left", bbox_to_anchor=(-0.01, 1.0))
     return ax

@@ -10,6 +10,7 @@ from inspect import cleandoc
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.numbers import number
 
 from ..optional import import_optional
@@ -51,6 +52,12 @@ def takes_axes(plot: _Plot) -> _Plot:
     words = cleandoc(plot.__doc__ or "").replace("{axes}", "{ax}\n\n{returns}")
     plot.__doc__ = words.replace("{ax}", _AX).replace("{returns}", _RETURNS)
     return plot
+
+
+def check_drawn(given: Any, kind: type, source: str) -> None:
+    """Raise an error that says what a chart is of, if it was given something else."""
+    if not isinstance(given, kind):
+        raise InvalidInputError(f"this chart shows the {kind.__name__} that {source}; got {type(given).__name__}")
 
 
 def shortened(name: str, length: int = 28) -> str:
