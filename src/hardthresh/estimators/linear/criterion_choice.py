@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+from warnings import catch_warnings
 
 import numpy as np
 
 from hardthresh.arrays import to_numpy
 from hardthresh.core.checking import checked_word
-from hardthresh.core.errors import CapabilityError
+from hardthresh.core.errors import CapabilityError, NothingFoundWarning
 from hardthresh.selection.criteria import CRITERIA
 
 from ..folds import candidates_of, check_without_folds, forget_comparison
@@ -73,6 +75,15 @@ class CriterionChoice(GridSearch):
         best = int(np.argmin([np.nan_to_num(path.least, nan=np.inf, neginf=-np.inf) for path in paths]))
         self.alpha_, self.alphas_ = float(ridges[best]), ridges
         return problems[best].with_budget(paths[best].best), paths[best]
+
+    def _path_counts(self, X: Any, y: Any, least: int, params: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray, int]:
+        """Return what the fits of a path choose, with the number of features and the ridge that `fit` chooses."""
+        with catch_warnings(action="ignore", category=NothingFoundWarning):
+            self.fit(X, y, **params)
+        return super()._path_counts(X, y, least, params)
+
+    def _with_own_k(self, problem: Problem, seed: int) -> tuple[Problem, int]:
+        return problem, int(self.best_n_nonzero_coefs_)
 
     def _keep_choice(self, choice: CriterionPath | None, problem: Problem, table: Table, w: Any) -> None:
         super()._keep_choice(choice, problem, table, w)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from hardthresh.arrays import move, namespace, to_numpy, where_true
+from hardthresh.arrays import double, move, namespace, to_numpy, where_true
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import InvalidInputError, warn
 from hardthresh.core.result import Result, Status
@@ -178,6 +178,44 @@ class SparseLinearModel(ColumnSelector, ModelWithInference):
         """Return a problem with the number of features, or of groups, that the criterion chooses, and how it did."""
         choice = self._choose_k(problem, seed)
         return problem.with_budget(choice.best), choice
+
+    def _path_counts(self, X: Any, y: Any, least: int, params: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray, int]:
+        """Return what the fits of 1, 2, ..., K features to some data choose, with K twice the model's own number.
+
+        Parameters
+        ----------
+        X, y :
+            Columns of numbers, and targets.
+        least : int
+            The smallest K; it is not larger than the columns and the rows allow.
+        params : mapping
+            The other parameters of `fit`.
+
+        Returns
+        -------
+        counts : array, shape (p,)
+            How many of the fits have each column.
+        coef : array, shape (p,) or (n_outputs, p)
+            The standardised coefficients of the last one.
+        unfinished : int
+            How many of the fits did not converge.
+        """
+        given = self._validate_fit(X, y, params.get("sample_weight"), params.get("offset")).weighted()
+        seed = self._seed()
+        problem, k = self._with_own_k(self._started(self._problem(self._encode(given), 0)), seed)
+        counts, unfinished = np.zeros(X.shape[1]), 0
+        sizes = range(1, min(max(2 * k, least), problem.n_candidates, given.n_rows) + 1)
+        for result in self._fits_of(problem, seed)(problem.objective, sizes):
+            counts[to_numpy(problem.features(result.support))] += 1
+            unfinished += not (result.converged or result.status is Status.NO_MINIMISER)
+        return counts, double(problem.coefficients(result.w)[0]) * double(problem.scale()), unfinished
+
+    def _with_own_k(self, problem: Problem, seed: int) -> tuple[Problem, int]:
+        """Return a problem and the number of features to fit to it; what is not given is chosen, the ridge too."""
+        if not self._chooses_k():
+            return problem, self._checked_k(self.n_nonzero_coefs)
+        problem, choice = self._choose(problem, seed)
+        return problem, choice.best
 
     def _choose_k(self, problem: Problem, seed: int, sizes: np.ndarray | None = None) -> CriterionPath:
         """Return the criterion of some numbers of features, or of groups: by default of those that the rows allow."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from hardthresh.certificates import Alternatives, ModelCertificate, Proof
 
@@ -14,6 +17,9 @@ from .survival_targets import stratified
 
 class StratifiedModel(SparseLinearModel):
     """Base of the models whose rows may have strata. See the concrete classes."""
+
+    def _path_counts(self, X: Any, y: Any, least: int, params: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray, int]:
+        return super()._path_counts(X, stratified(y, params.get("strata")), least, params)
 
     def certificate(
         self, X: Any = None, y: Any = None, sample_weight: Any = None, offset: Any = None, strata: Any = None

@@ -11,14 +11,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ElasticNet, Lars, LinearRegression, OrthogonalMatchingPursuit, Ridge
 
-from hardthresh.arrays import double, to_numpy
+from hardthresh.arrays import double
 from hardthresh.core.errors import InvalidInputError, NothingFoundWarning, plural, warn
-from hardthresh.core.result import Status
 from hardthresh.losses import Squared
 
-from ..linear.cross_validation import SparseLinearModelCV
 from ..linear.model import SparseLinearModel
-from ..linear.survival_targets import stratified
 
 Importances: TypeAlias = Callable[..., np.ndarray]
 """Takes an estimator that is not fitted, X, y and the other parameters of `fit`, and returns a number >= 0 for each
@@ -52,27 +49,10 @@ def by_path(model: SparseLinearModel, X: np.ndarray, y: Any, *, least: int, **pa
     array, shape (p,)
     """
     signature(model.fit).bind(X, y, **params)  # which refuses what the model does not take
-    if isinstance(model, SparseLinearModelCV):
-        with catch_warnings(action="ignore", category=NothingFoundWarning):
-            model.fit(X, y, **params)
-    targets = stratified(y, params.get("strata"))
-    given = model._validate_fit(X, targets, params.get("sample_weight"), params.get("offset")).weighted()
-    problem, seed = model._started(model._problem(model._encode(given), 0)), model._seed()
-    if isinstance(model, SparseLinearModelCV):
-        k = int(model.best_n_nonzero_coefs_)
-    elif model._chooses_k():
-        problem, choice = model._choose(problem, seed)
-        k = choice.best
-    else:
-        k = model._checked_k(model.n_nonzero_coefs)
-    longest = min(max(2 * k, least), problem.n_candidates, given.n_rows)
-    counts, unfinished = np.zeros(X.shape[1]), 0
-    for result in model._fits_of(problem, seed)(problem.objective, range(1, longest + 1)):
-        counts[to_numpy(problem.features(result.support))] += 1
-        unfinished += not (result.converged or result.status is Status.NO_MINIMISER)
+    counts, coef, unfinished = model._path_counts(X, y, least, params)
     if unfinished:
-        warn(f"{unfinished} of {longest} fits for the statistics of knockoffs did not converge", ConvergenceWarning)
-    sizes = _lengths(problem.coefficients(result.w)[0]) * double(problem.scale())
+        warn(f"{unfinished} fits for the statistics of knockoffs did not converge", ConvergenceWarning)
+    sizes = _lengths(coef)
     return np.asarray(counts + sizes / (2.0 * (sizes.max() or 1.0)))
 
 
