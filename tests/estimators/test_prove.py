@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.sparse import csr_array
 
 import hardthresh as ht
 from hardthresh.core.errors import HardThreshError, InvalidInputError
@@ -29,6 +30,25 @@ def test_every_model_has_a_proof_or_a_bound_or_says_why(case):
     assert {name: vars(model)[name] for name in before if name != "_certificate"} == {
         name: value for name, value in before.items() if name != "_certificate"
     }
+
+
+@pytest.mark.filterwarnings("ignore:1 sparse column:UserWarning")
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(("mean", "deviation"), [(1e6, 1e3), (1.6e9, 1e3)])
+def test_a_large_mean_does_not_hide_a_column(mean, deviation, sparse):
+    """A time stamp: its centred Gram matrix has lost up to all but two digits of its square."""
+    rng = np.random.default_rng(28)
+    X = rng.standard_normal((200, 6))
+    X[:, 0] = mean + deviation * X[:, 0]
+    y = (X[:, 0] - mean) / deviation + X[:, 3] + 0.1 * X[:, 5]
+    centred = X - X.mean(axis=0)
+    target = y - y.mean()
+    explained = (centred.T @ target) ** 2 / np.sum(centred**2, axis=0)
+    best = 0.5 * (target @ target - explained.max()) / 200
+    model = ht.SparseLinearRegression(n_nonzero_coefs=1, alpha=0.0).fit(csr_array(X) if sparse else X, y)
+    proof = model.prove()
+    assert proof.lower_bound <= best * (1 + 1e-9)
+    assert sparse or (proof.proved and proof.lower_bound >= best * (1 - 1e-8))
 
 
 def test_a_proof_about_given_data_is_that_of_the_training_data(tmp_path):

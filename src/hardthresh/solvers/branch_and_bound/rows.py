@@ -19,6 +19,9 @@ MADE_UP = 1e-13
 """A column is a combination of others if they leave less than this share of its length: the entries have 16 digits, of
 which centring and scaling cost some."""
 
+_BLOCK = 2**24
+"""How many entries of the data are made dense at a time: 128 MB."""
+
 UNITS = 16.0
 """The rounding of a projection in units of eps: as that of a value (`hardthresh.objectives`)."""
 
@@ -51,13 +54,25 @@ class Rows:
 
     @classmethod
     def of(cls, objective: LinearObjective, free: np.ndarray) -> Rows | None:
-        """Return the problem of least squares; None for other objectives."""
+        """Return the problem of least squares, in double precision; None for other objectives."""
         if not (isinstance(objective, LinearModel) and isinstance(objective.loss, Squared)):
             return None
         root, target = np.sqrt(double(objective.weights)), double(objective.y)
         if objective.offset is not None:
             target = target - double(objective.offset)
         return cls(objective.design, free, root, root * target, double(objective.ridge))
+
+    def squares(self) -> np.ndarray:
+        """Return the squares of the lengths of all columns; of a design without its zeros, what it says they are."""
+        n, d = self.design.shape
+        if not self.design.stores_zeros:
+            squares = double(self.design.pullback_squares(move(self.root**2, self.design.zeros(1))))
+        else:
+            width = max(1, _BLOCK // n)
+            parts = (self._data(np.arange(start, min(d, start + width))) for start in range(0, d, width))
+            squares = np.concatenate([np.einsum("ij,ij->j", part, part) for part in parts])
+        every: np.ndarray = squares + self.ridge
+        return every
 
     def value(self, columns: np.ndarray) -> tuple[float, float]:
         """Return the minimum over some coordinates and the free ones, and how much of it may be rounding.
@@ -95,8 +110,9 @@ class Rows:
         """
         left, whole, size = self._remainders(self.free, columns)
         n = self.root.size
-        design = self.design.double()
-        products = np.stack([double(design.pullback(move(self.root * r[:n], design.zeros(1)))) for r in left.T])
+        products = np.stack(
+            [double(self.design.pullback(move(self.root * r[:n], self.design.zeros(1)))) for r in left.T]
+        )
         of_each_other = left.T @ left
         products[:, columns] = of_each_other + np.diag(self.ridge[columns])
         slope = left[:n].T @ self.target
@@ -105,6 +121,9 @@ class Rows:
     def _remainders(self, on: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return what some columns leave of others, the lengths of these, and the sizes of their coefficients."""
         A = self._matrix(on)
+        if on.size == 0:
+            B = self._data(others)
+            return B, _norms(B), np.zeros(others.size)
         B = np.concatenate([self._data(others), np.zeros((on.size, others.size))])
         whole, scale = _norms(B), _norms(A)
         basis, triangle, _ = qr(A / scale, mode="economic", pivoting=True)
@@ -122,7 +141,7 @@ class Rows:
     def _data(self, columns: np.ndarray) -> np.ndarray:
         """Return columns in any order, with weighted rows."""
         increasing = np.unique(columns)
-        some = self.design.columns(move(increasing, self.design.zeros(1))).double()
+        some = self.design.columns(move(increasing, self.design.zeros(1)))
         dense = double(some.dense())[:, increasing.searchsorted(columns)]
         weighted: np.ndarray = self.root[:, None] * dense
         return weighted

@@ -201,7 +201,7 @@ class BranchAndBound(Solver):
             return replace(state, iteration=state.iteration + 1, step=0.0)
         linear = cast(LinearObjective, objective)
         budget = min(_selection(objective, constraint).budget, objective.shape[0])
-        rows = Rows.of(linear, np.array(_selection(objective, constraint).free, dtype=np.int64))
+        rows = Rows.of(linear.double(), np.array(_selection(objective, constraint).free, dtype=np.int64))
         if state.problem is None:
             search, state = self._begun(linear, constraint, budget, state, rows)
         else:
