@@ -109,29 +109,27 @@ def _frequencies(selector: Any) -> list[tuple[str, float, float, bool]]:
 
 def print_selection(console: Any, selector: Any) -> None:
     """Print the highest frequencies of a stability selection, and what its threshold guarantees."""
-    from rich.table import Table
-    from rich.text import Text
-
     from hardthresh.core.errors import plural
     from hardthresh.core.numbers import percent
+    from hardthresh.core.printed import PrintedTable
 
-    grid = Table(box=None, header_style="bold", padding=(0, 1))
-    grid.add_column("feature", overflow="fold")
-    for header in ("in half-samples", "in both of a pair"):
-        grid.add_column(header, justify="right")
-    grid.add_column("")
-    chosen = [row for row in _frequencies(selector) if row[1]]
-    for name, inclusion, pair, selected in chosen[:SHOWN]:
-        mark = "selected" if selected else ""
-        grid.add_row(Text(str(name)), percent(inclusion), percent(pair), mark, style="" if selected else "dim")
     statement = selector.statement()
-    console.print(
-        f"{plural(len(selector.support_), 'feature')} in at least {percent(statement.threshold)} of "
-        f"{2 * statement.n_pairs:,} half-samples",
-        style="bold",
-        markup=False,
+    chosen = [row for row in _frequencies(selector) if row[1]]
+    table = PrintedTable(
+        head=[
+            f"{plural(len(selector.support_), 'feature')} in at least {percent(statement.threshold)} of "
+            f"{2 * statement.n_pairs:,} half-samples"
+        ],
+        header=("feature", "in half-samples", "in both of a pair", ""),
+        rows=[
+            (str(name), percent(inclusion), percent(pair), "selected" if selected else "")
+            for name, inclusion, pair, selected in chosen[:SHOWN]
+        ],
+        notes=[
+            *([f"{len(chosen) - SHOWN:,} more are chosen at least once"] if len(chosen) > SHOWN else []),
+            "",
+            str(statement),
+        ],
+        left=("feature", ""),
     )
-    console.print(grid)
-    if len(chosen) > SHOWN:
-        console.print(f"{len(chosen) - SHOWN:,} more are chosen at least once", style="dim", markup=False)
-    console.print(f"\n{statement}", markup=False)
+    console.print(table.to_text(), markup=False)

@@ -88,8 +88,8 @@ def read_training(data: Path, options: Mapping[str, Any], *, quiet: bool, impute
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Refitted:
-    """A saved model with rows such as it was fitted to, for what it says about them.
+class ModelWithRows:
+    """A saved model with rows such as it was fitted to, to ask the model about them.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ def _matched_by_position() -> Iterator[None]:
         yield
 
 
-def training_of(ctx: typer.Context, model: Path, data: Path) -> Refitted:
+def training_of(ctx: typer.Context, model: Path, data: Path) -> ModelWithRows:
     """Return a model that `fit` saved, with the rows of a file that are read as `fit` read those of the model.
 
     Parameters
@@ -157,7 +157,7 @@ def training_of(ctx: typer.Context, model: Path, data: Path) -> Refitted:
     y = np.asarray(task.order)[task.y] if task.order else task.y
     with _matched_by_position():
         X = table.X if imputer is None else imputer.transform(table.X)
-    return Refitted(last, X, y, parameters_of_fit(table))
+    return ModelWithRows(last, X, y, parameters_of_fit(table))
 
 
 def _options_of_fit(ctx: typer.Context, model: Path, command: str) -> dict[str, Any]:
