@@ -258,10 +258,83 @@ def test_only_a_proof_of_the_same_problem_goes_on(monkeypatch):
         interrupted_after(patched, 2)
         part = prove(f, constraint, ht.minimize(f, constraint).w)
     other, _ = problem(2)
-    with pytest.raises(InvalidInputError, match="made with another objective"):
+    with pytest.raises(InvalidInputError, match="this proof is about other data, weights or offsets, or another ridge"):
         prove(other, constraint, ht.minimize(other, constraint).w, resume=part)
     with pytest.raises(InvalidInputError, match="resume must be the Proof of an earlier call"):
         prove(f, constraint, f.zeros(), resume=part.state)
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """A problem and its proof."""
+    f, constraint = problem(n=40, d=12, k=3, alpha=0.1)
+    return f, prove(f, constraint, ht.minimize(f, constraint).w)
+
+
+def matrix(f):
+    return np.column_stack([f.predict(unit) for unit in np.eye(f.shape[0])])
+
+
+def other_problems(f):
+    """Problems that the point of the proof says nothing about, as f is the same there, or nearly."""
+    X, y = matrix(f), np.asarray(f.y)
+    chosen = np.flatnonzero(ht.minimize(f, Sparsity(3)).w)
+    unused = np.setdiff1d(np.arange(12), chosen)[0]
+    changed = X.copy()
+    changed[:, unused] = y
+    entry = X.copy()
+    entry[5, unused] += 1e-4
+    return {
+        "a column that is not chosen": (LinearModel(changed, y, l2=0.1), Sparsity(3), "other data"),
+        "one entry of it": (LinearModel(entry, y, l2=0.1), Sparsity(3), "other data"),
+        "its ridge": (LinearModel(X, y, l2=np.where(np.arange(12) == unused, 0.0, 0.1)), Sparsity(3), "another ridge"),
+        "y, by 1e-9": (LinearModel(X, y * (1 + 1e-9), l2=0.1), Sparsity(3), "other data"),
+        "larger k": (f, Sparsity(4), "of k = 3, not of k = 4"),
+        "smaller k": (f, Sparsity(2), "of k = 3, not of k = 2"),
+        "a free column": (f, Sparsity(3, free=(int(chosen[0]),)), "a choice among 12 features, not 11"),
+    }
+
+
+@pytest.mark.parametrize("changed", list(other_problems(problem(n=40, d=12, k=3, alpha=0.1)[0])))
+def test_a_proof_of_another_problem_is_refused(whole, changed):
+    f, proof = whole
+    other, constraint, why = other_problems(f)[changed]
+    with pytest.raises(InvalidInputError, match=f"resume: this proof is .*{why}.*; leave resume out to begin anew"):
+        prove(other, constraint, ht.minimize(f, Sparsity(2)).w, resume=proof)
+
+
+def test_other_free_columns_are_another_problem():
+    f, _ = problem(n=40, d=12, k=3, alpha=0.1)
+    proof = prove(f, Sparsity(3, free=(0,)), f.zeros())
+    with pytest.raises(InvalidInputError, match="other features that are always included"):
+        prove(f, Sparsity(3, free=(1,)), f.zeros(), resume=proof)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_same_problem_may_have_its_rows_in_another_order(dtype):
+    f, constraint = problem()
+    X, y, order = (
+        matrix(f).astype(dtype),
+        np.asarray(f.y, dtype=dtype),
+        np.random.default_rng(5).permutation(60),
+    )
+    f, same = LinearModel(X, y, l2=0.02), LinearModel(X[order], y[order], l2=0.02)
+    w = ht.minimize(f, constraint).w
+    assert prove(same, constraint, w, resume=prove(f, constraint, w, time_limit=1e-9)).proved
+
+
+def test_a_stored_proof_without_a_fingerprint_does_not_go_on(whole, tmp_path):
+    """Version 1 of its file."""
+    f, proof = whole
+    ht.save(proof, tmp_path / "proof.json")
+    document = json.loads((tmp_path / "proof.json").read_text())
+    del document["object"]["fields"]["problem"]
+    document["object"]["version"] = 1
+    (tmp_path / "proof.json").write_text(json.dumps(document))
+    old = ht.load(tmp_path / "proof.json")
+    assert str(old) == str(proof)
+    with pytest.raises(InvalidInputError, match="does not tell which problem it is about; leave resume out"):
+        prove(f, Sparsity(3), f.zeros(), resume=old)
 
 
 def test_a_progress_line_tells_the_gap(monkeypatch):

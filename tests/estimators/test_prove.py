@@ -60,10 +60,39 @@ def test_a_proof_about_given_data_is_that_of_the_training_data(tmp_path):
     again = ht.load(tmp_path / "model.json")
     assert own.proved
     assert_allclose(again.prove(X, y, weight, offset).lower_bound, own.lower_bound, rtol=1e-9)
-    with pytest.raises(HardThreshError, match="does not carry its training data"):
+    with pytest.raises(
+        HardThreshError, match=r"does not carry its training data, .* prove\(X, y\) or inference\(X, y\)"
+    ):
         again.prove()
     with pytest.raises(InvalidInputError, match="give X and y, too"):
         model.prove(sample_weight=weight)
+
+
+def test_a_proof_goes_on_with_its_own_data_and_settings_only(tmp_path):
+    """Also from a file; the objective of the model is the same where a column that it does not use is another."""
+    X, y = data()
+    model = ht.SparseLinearRegression(n_nonzero_coefs=3, alpha=0.1).fit(X, y)
+    ht.save(model.prove(time_limit=1e-6), tmp_path / "proof.json")
+    proof = ht.load(tmp_path / "proof.json")
+    unused = np.setdiff1d(np.arange(12), model.support_)[0]
+    other = X.copy()
+    other[:, unused] = y
+    assert model.prove(X, y, resume=proof).proved
+    assert model.prove(X, y, np.full(60, 2.0), resume=proof).proved  # only ratios of weights count
+
+    def refit(**settings):
+        return ht.SparseLinearRegression(**({"n_nonzero_coefs": 3, "alpha": 0.1} | settings)).fit(X, y)
+
+    for name, ask in {
+        "other data": lambda: model.prove(other, y, resume=proof),
+        "weights": lambda: model.prove(X, y, 1.0 + np.arange(60) % 2, resume=proof),
+        "of k = 3, not of k = 4": lambda: refit(n_nonzero_coefs=4).prove(resume=proof),
+        "another ridge": lambda: refit(alpha=0.2).prove(resume=proof),
+        "among 12 features, not 11": lambda: refit(always_include=[0]).prove(resume=proof),
+        "another intercept": lambda: refit(fit_intercept=False).prove(resume=proof),
+    }.items():
+        with pytest.raises(InvalidInputError, match=f"this proof is .*{name}"):
+            ask()
 
 
 def test_a_better_set_has_the_names_and_coefficients_of_the_data():

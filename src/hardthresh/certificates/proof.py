@@ -21,13 +21,14 @@ from hardthresh.core.numbers import number, percent
 from hardthresh.core.objective import Evaluation, value_rounding
 from hardthresh.core.progress import format_duration, progress_line
 from hardthresh.core.result import Result
-from hardthresh.core.schema import stored
+from hardthresh.core.schema import Fields, stored
 from hardthresh.core.state import State
 from hardthresh.core.stopping import Seconds
 from hardthresh.core.typing import Array
 from hardthresh.solvers.branch_and_bound import BranchAndBound
 from hardthresh.solvers.branch_and_bound.solver import PROVED, BranchAndBoundState
 
+from .fingerprint import ProblemFingerprint
 from .gap import WEAK, relative_gap
 from .lower_bounds import lower_bound
 
@@ -39,7 +40,12 @@ _WITHOUT_BOUND = (
 _OF_A_RUN = ("seconds", "n_nodes", "lower_bound", "upper_bound")
 
 
-@stored("certificate/proof")
+def _without_fingerprint(fields: Fields) -> Fields:
+    """Return the fields of a proof in version 2: of those of before it is not known what problem they are about."""
+    return fields | {"problem": None}
+
+
+@stored("certificate/proof", upgrades=[_without_fingerprint])
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Proof:
     """How far a model is proved to be the best of its size; ``print`` shows it as sentences.
@@ -74,6 +80,8 @@ class Proof:
         What the proof is about, if not the model that it was asked from.
     state : State or None
         Where the search can go on.
+    problem : ProblemFingerprint or None
+        What tells whether it can go on with other data and settings; None where there is no search.
     """
 
     value: float
@@ -90,6 +98,7 @@ class Proof:
     intercept: Any = None
     subject: str = ""
     state: State | None = None
+    problem: ProblemFingerprint | None = None
 
     @property
     def status(self) -> str:
@@ -200,7 +209,8 @@ def prove(
     Raises
     ------
     InvalidInputError
-        For a time limit that is not positive, or a proof that is not about this problem.
+        For a time limit that is not positive, or a proof that is not about this problem: another k, other data,
+        weights, offsets or ridge, other coordinates that are always in.
 
     Notes
     -----
@@ -284,6 +294,9 @@ def _searched(
 ) -> Proof:
     """Return what branch and bound proves."""
     solver = BranchAndBound()
+    budget = constraint.structure(tuple(objective.shape))
+    assert isinstance(budget, CoordinateBudget)
+    asked = _asked(objective, budget, resume)
     known = -np.inf if resume is None or resume.lower_bound is None else resume.lower_bound
     with _line(progress, time_limit) as seen:
         result = minimize(
@@ -311,9 +324,7 @@ def _searched(
     if complete and not proved:
         reason += ", but rounding hides what some sets of nearly dependent features reach"
     better = state.value < at.value - max(solver.tol * abs(at.value), objective.rounding(at))
-    structure = constraint.structure(tuple(objective.shape))
-    assert isinstance(structure, CoordinateBudget)
-    features = [name(j) for j in to_numpy(structure.counted(state.support)).tolist()] if better else []
+    features = [name(j) for j in to_numpy(budget.counted(state.support)).tolist()] if better else []
     seconds = result.seconds + (resume.seconds if resume else 0.0)
     return Proof(
         value=at.value,
@@ -328,6 +339,7 @@ def _searched(
         features=tuple(features),
         subject=subject,
         state=state,
+        problem=asked,
     )
 
 
@@ -335,6 +347,19 @@ def _rounded_up(gap: float) -> str:
     """Return a small number with one digit, which is no less."""
     power = floor(log10(gap) + 1e-9)
     return f"{ceil(gap / 10.0**power - 1e-6)}e{power}"
+
+
+def _asked(objective: Any, budget: CoordinateBudget, resume: Proof | None) -> ProblemFingerprint:
+    """Return the fingerprint of a problem; raise `InvalidInputError` if the search to go on with is of another one."""
+    asked = ProblemFingerprint.of(objective, budget)
+    if resume is None:
+        return asked
+    if resume.problem is None:
+        raise InvalidInputError("resume: this proof does not tell which problem it is about; leave resume out")
+    other = resume.problem.difference(asked)
+    if other:
+        raise InvalidInputError(f"resume: this proof is {other}; leave resume out to begin anew")
+    return asked
 
 
 def _ending(result: Result) -> str:

@@ -186,8 +186,8 @@ class AssessedModel(ChoosingModel):
         """Try to prove that no other set of as many features has a lower objective.
 
         For least squares, by branch and bound: the answer is a proof, or a lower bound that rises the longer the search
-        goes on, or a better set. Of other losses, and with `groups`, `positive` or `bounds`, it is the lower bound
-        that `certificate` has, only more accurate.
+        goes on, or a better set. Of other losses and several outputs, and with categorical columns, `groups`,
+        `positive` or `bounds`, it is the lower bound that `certificate` has, only more accurate.
 
         Parameters
         ----------
@@ -209,7 +209,8 @@ class AssessedModel(ChoosingModel):
         Raises
         ------
         HardThreshError, ValueError
-            As for `certificate`; and for a time limit that is not positive, or a proof of another problem.
+            As for `certificate`; and for a time limit that is not positive, or a proof of another problem: other data,
+            weights, offsets or always-included columns, another k or alpha.
 
         Notes
         -----
@@ -328,7 +329,8 @@ class AssessedModel(ChoosingModel):
         if self._training is None:
             raise HardThreshError(
                 "this model does not carry its training data, because it was loaded or copied; give them again, as in "
-                "certificate(X, y), summary(X, y) or alternatives(X, y), or ask the model that was fitted"
+                "certificate(X, y), summary(X, y), alternatives(X, y), prove(X, y) or inference(X, y), or ask the "
+                "model that was fitted"
             )
         problem, result, before = self._training
         if not before.agrees(problem.fingerprint()):
