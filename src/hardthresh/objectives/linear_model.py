@@ -9,10 +9,21 @@ from typing import Any
 import numpy as np
 from array_api_compat import device
 
-from hardthresh.arrays import as_double, gather, move, namespace, scatter, where_true
+from hardthresh.arrays import (
+    as_double,
+    double,
+    gather,
+    inverse_semidefinite,
+    move,
+    namespace,
+    scatter,
+    to_numpy,
+    where_true,
+)
 from hardthresh.core.errors import InvalidInputError, numbered
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.registry import register, registered
+from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design
 from hardthresh.losses import JointLoss, Loss, pointwise_losses
@@ -225,6 +236,33 @@ class LinearModel(Composite):
             return gram
         ridge = namespace(gram).eye(gram.shape[0], dtype=gram.dtype, device=device(gram)) * self.l2
         return gram + ridge
+
+    coefficients_per_row = 1
+    """A row of W is a number."""
+
+    def rows_of(self, support: Support) -> Array:
+        """Return the coordinates of a support."""
+        return support.indices
+
+    def row_ridge(self) -> Array:
+        """Return the ridge of each coordinate, shape (d,)."""
+        return self.design.zeros(self.shape[0]) + self.l2
+
+    def shrinkage(self, at: Evaluation, rows: Array) -> float:
+        r"""Return how many coefficients of some coordinates the ridge takes away.
+
+        It is the trace of :math:`(H + \Lambda)^{-1} \Lambda`, with the Hessian H of the mean loss in these coordinates.
+        """
+        ridge = double(self.row_ridge())[to_numpy(rows)]
+        return float(ridge @ np.diagonal(inverse_semidefinite(self._hessian_among(at, rows))))
+
+    def _hessian_among(self, at: Evaluation, indices: Array) -> np.ndarray:
+        """Return the Hessian in some coordinates, with the ridge, in double precision."""
+        if self.design.has_columns:
+            return double(self.columns(indices).hessian(at))
+        one, d = namespace(at.point).ones_like(at.point[:1]), at.point.shape[0]
+        units = (scatter(one, indices[i : i + 1], d) for i in range(indices.shape[0]))
+        return np.stack([double(gather(self.curvature(at, unit), indices)) for unit in units])
 
     def recession(self, at: Evaluation, indices: Array) -> Array | None:
         r"""Return a direction in some coordinates along which f decreases for ever, or None.

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from array_api_compat import device
 
-from hardthresh.arrays import as_double, gather, move, namespace, to_numpy
+from hardthresh.arrays import as_double, double, gather, inverse_semidefinite, move, namespace, to_numpy
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.registry import register
+from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design
 from hardthresh.losses import Loss, Multinomial, MultiTask, VectorLoss, pointwise_losses
@@ -152,6 +153,30 @@ class MultiOutputModel(Composite):
         """Return the ridge of each row, shape (p,)."""
         ridge = self.l2 if not isinstance(self.l2, float) else self.design.zeros(1)[:, None] + self.l2
         return namespace(ridge).broadcast_to(ridge[:, 0], (self.shape[0],))
+
+    @property
+    def coefficients_per_row(self) -> int:
+        """The number of coefficients of a row of W: q, or C - 1 of C classes, as equal ones for all change no loss."""
+        return int(self.loss.axes(self.shape[1]).shape[1])
+
+    def rows_of(self, support: Support) -> Array:
+        """Return the rows of W of a support of whole rows."""
+        return support.indices[:: self.shape[1]] // self.shape[1]
+
+    def shrinkage(self, at: Evaluation, rows: Array) -> float:
+        """Return how many coefficients of some rows the ridge takes away: as for `LinearModel`.
+
+        Predictions that change no loss, as equal ones for all classes, have no coefficients that could be taken away.
+        """
+        q, few = self.shape[1], self.columns(rows)
+        ridge = double(few.row_ridge())
+        if self.loss.quadratic:  # each output has the same Hessian
+            gram = double(few.design.gram(self.weights)) + np.diag(ridge)
+            return q * float(ridge @ np.diagonal(inverse_semidefinite(gram)))
+        axes = self.loss.axes(q)
+        turn = np.kron(np.eye(ridge.size), axes)
+        inverse = inverse_semidefinite(turn.T @ double(few.hessian(at)) @ turn)
+        return float(np.repeat(ridge, axes.shape[1]) @ np.diagonal(inverse))
 
     def output_block(self, at: Evaluation) -> Array:
         """Return the weighted sum of the second derivatives of the examples at an evaluated point, shape (q, q)."""

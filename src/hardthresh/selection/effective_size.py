@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from hardthresh.arrays import double, gather, inverse_semidefinite, namespace, scatter, to_numpy
+from hardthresh.arrays import double, namespace, to_numpy
 from hardthresh.core.errors import CapabilityError
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.result import Result
@@ -68,10 +69,9 @@ def degrees_of_freedom(result: Result) -> float:
 
 def coefficients(model: Any, count: float) -> float:
     """Return how many coefficients some coordinates stand for: those of C classes are C - 1 for each feature."""
-    if not isinstance(model, MultiOutputModel):
+    if not isinstance(model, LinearModel | MultiOutputModel):
         return count
-    q = model.shape[1]
-    return float(count / q * model.loss.axes(q).shape[1])
+    return float(count / prod(model.shape[1:]) * model.coefficients_per_row)
 
 
 def evaluation(model: Any, result: Result) -> Evaluation:
@@ -86,18 +86,10 @@ def effective_size(model: Any, result: Result) -> float:
     count = coefficients(model, result.support.degrees_of_freedom)
     if not isinstance(model, LinearModel | MultiOutputModel) or count == 0:
         return count
-    chosen = result.support.indices
-    if isinstance(model, MultiOutputModel):
-        chosen = chosen[:: model.shape[1]] // model.shape[1]
-        ridge = to_numpy(double(model.row_ridge()))[to_numpy(chosen)]
-    else:
-        ridge = np.broadcast_to(double(model.l2), model.shape)[to_numpy(chosen)]
-    if not ridge.any():
-        return count - _dependent(model, result, chosen) * count / int(chosen.shape[0])
-    if isinstance(model, MultiOutputModel):
-        return count - _shrunk_rows(model, evaluation(model, result), chosen, ridge)
-    inverse = inverse_semidefinite(_hessian(model, evaluation(model, result), chosen))
-    return count - float(ridge @ np.diagonal(inverse))
+    rows = model.rows_of(result.support)
+    if not double(model.row_ridge())[to_numpy(rows)].any():
+        return count - _dependent(model, result, rows) * count / int(rows.shape[0])
+    return count - model.shrinkage(evaluation(model, result), rows)
 
 
 def _dependent(model: LinearModel | MultiOutputModel, result: Result, chosen: Any) -> int:
@@ -119,27 +111,3 @@ def _dependent(model: LinearModel | MultiOutputModel, result: Result, chosen: An
     values = np.linalg.eigvalsh(double(gram) * scale * scale[:, None])
     cut = scale.size * float(namespace(gram).finfo(gram.dtype).eps) * values[-1]
     return int(np.count_nonzero(values <= cut))
-
-
-def _shrunk_rows(model: MultiOutputModel, at: Evaluation, rows: Any, ridge: np.ndarray) -> float:
-    """Return how many coefficients of some rows of W a ridge takes away: the trace of the ridge times the inverse.
-
-    Predictions that change no loss, as equal ones for all classes, have no coefficients that could be taken away.
-    """
-    q, few = model.shape[1], model.columns(rows)
-    if model.loss.quadratic:  # each output has the same Hessian
-        gram = double(few.design.gram(model.weights)) + np.diag(ridge)
-        return q * float(ridge @ np.diagonal(inverse_semidefinite(gram)))
-    axes = model.loss.axes(q)
-    turn = np.kron(np.eye(ridge.size), axes)
-    inverse = inverse_semidefinite(turn.T @ double(few.hessian(at)) @ turn)
-    return float(np.repeat(ridge, axes.shape[1]) @ np.diagonal(inverse))
-
-
-def _hessian(model: LinearModel, at: Evaluation, indices: Any) -> np.ndarray:
-    """Return the Hessian in some coordinates, with the ridge, in double precision."""
-    if model.design.has_columns:
-        return double(model.columns(indices).hessian(at))
-    one, d = namespace(at.point).ones_like(at.point[:1]), at.point.shape[0]
-    units = (scatter(one, indices[i : i + 1], d) for i in range(indices.shape[0]))
-    return np.stack([double(gather(model.curvature(at, unit), indices)) for unit in units])
