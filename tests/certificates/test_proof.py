@@ -103,6 +103,7 @@ def test_interrupting_keeps_the_bound_and_the_search_goes_on(monkeypatch):
     assert 0.0 < part.gap < 1.0
     assert part.reason.startswith("interrupted at iteration 4")
     assert part.status.startswith("gap ")
+    assert part.gap == pytest.approx(part.state.gap)  # that of the progress line
     assert str(part).endswith("This proof can be resumed.")
     more = prove(f, constraint, w, resume=part, time_limit=None)
     assert more.proved

@@ -76,9 +76,9 @@ class BranchAndBoundState(State):
 
     @property
     def gap(self) -> float:
-        """What is left to prove, relative to the best value: 0 if that is the minimum, inf if nothing is known."""
-        left = self.upper - self.lower_bound
-        return 0.0 if left <= 0.0 else left / abs(self.upper) if self.upper else inf
+        """What is left to prove, relative to the value: 0 if that is the minimum, inf if nothing is known."""
+        left = self.value - self.lower_bound
+        return 0.0 if left <= 0.0 else left / abs(self.value) if self.value else inf
 
     def progress(self) -> str:
         """Return the value, the lower bound, the gap between them and the number of nodes."""
