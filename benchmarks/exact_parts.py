@@ -31,6 +31,7 @@ from hardthresh.solvers import WorkingSet
 from hardthresh.solvers.branch_and_bound import search
 from hardthresh.solvers.branch_and_bound.quadratic import Quadratic, Reduced
 from hardthresh.solvers.branch_and_bound.relaxation import Relaxed, relax
+from hardthresh.solvers.branch_and_bound.rows import Rows
 
 TOL = 1e-9
 
@@ -98,9 +99,11 @@ def begun(kind: type[search.Search], row: Row, seed: int) -> search.Search:
     """Return a search that has bounded its root, at the best support of a thorough local search."""
     X, y = row.draw(seed)
     f = LinearModel(X, y, l2=row.alpha)
-    problem = Quadratic.of(f, f.evaluate(np.zeros(row.d)), ())
+    none = np.empty(0, dtype=np.int64)
+    rows = Rows.of(f, none)
+    problem = Quadratic.of(f, f.evaluate(np.zeros(row.d)), none, rows)
     found = minimize(f, Sparsity(row.k), WorkingSet(effort="thorough"))
-    this = kind(problem, row.k, TOL, problem.constant, np.empty(0, dtype=np.int64))
+    this = kind(problem, rows, row.k, TOL, problem.constant, none)
     this.improve(found.support.indices)
     this.begin()
     return this
