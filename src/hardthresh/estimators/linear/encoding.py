@@ -159,10 +159,10 @@ class Encoding:
         ]
 
 
+@stored("part/open_encoding")
+@dataclass(frozen=True, slots=True)
 class OpenEncoding(Encoding):
     """An encoding that takes levels that were not in the fit: their rows are 0 in all indicators of the column."""
-
-    __slots__ = ()
 
     def check_known(self, codes: Mapping[int, Codes], names: Sequence[Any] | None) -> None:
         """Accept every level."""
