@@ -361,6 +361,23 @@ def test_settings_that_do_not_go_together_are_refused(settings, message):
         ht.SparseLinearRegressionCV(**{"criterion": "ebic", **settings}).fit(X, y)
 
 
+@pytest.mark.parametrize(
+    ("model", "settings", "message"),
+    [
+        ("SparseLinearRegressionCV", {"ebic_gamma": 0.5}, r"ebic_gamma=0.5 is for criterion='ebic', not for 'cv'"),
+        ("SparseLinearRegressionCV", {"n_features_original": 9}, "n_features_original=9 is for .*'gic', not for 'cv'"),
+        ("SparseLinearRegression", {"criterion": "gic", "ebic_gamma": 0.0}, "ebic_gamma=0.0 is for .*not for 'gic'"),
+        ("SparseLinearRegression", {"criterion": "bic", "n_features_original": 9}, "n_features_original=9 is for"),
+        ("SparseGaussianGraphicalModelCV", {"ebic_gamma": 1.0}, "ebic_gamma=1.0 is for criterion='ebic', not for 'cv'"),
+    ],
+)
+def test_a_setting_that_the_criterion_has_no_use_for_is_refused(model, settings, message):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((30, 5)), rng.standard_normal(30)
+    with pytest.raises(InvalidInputError, match=message):
+        getattr(ht, model)(**settings).fit(X, *([] if "Graph" in model else [y]))
+
+
 def test_rows_in_groups_are_for_folds():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((30, 5)), rng.standard_normal(30)

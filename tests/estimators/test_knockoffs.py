@@ -498,7 +498,7 @@ def test_metadata_go_to_the_estimator():
     [
         ({"fdr": 1.0}, "fdr must be a finite number > 0 and < 1, got 1.0"),
         ({"kind": "model-X"}, "kind must be one of 'gaussian', 'fixed'"),
-        ({"offset": 2}, "offset must be between 0 and 1"),
+        ({"offset": 2}, "offset must be 0 or 1, got 2"),
         ({"n_draws": 0}, "n_draws must be >= 1"),
         ({"statistic": "lasso"}, "statistic must be one of 'path', 'coef'"),
         ({"covariance": "oas"}, "covariance must be one of 'ledoit_wolf', 'empirical'"),

@@ -163,10 +163,23 @@ def test_halves_that_cannot_be_fitted_are_counted():
     assert "approximate" not in plain
 
 
+def test_without_a_fit_there_is_nothing_to_transform_by():
+    with pytest.raises(NotFittedError):
+        selector(ht.SparseLinearRegression()).transform(X)
+
+
+def test_no_job_is_refused():
+    with pytest.raises(InvalidInputError, match="n_jobs must be None, or an integer other than 0"):
+        ht.StabilitySelection(ht.SparseLinearRegression(n_nonzero_coefs=2), n_jobs=0).fit(X, np.arange(N))
+
+
 def test_without_a_pair_there_is_an_error():
     y = np.zeros(N)
     y[0] = 5.0
-    with pytest.raises(InvalidInputError, match="no pair of halves could be fitted; the first reason: all targets are"):
+    message = (
+        r"no pair of halves could be fitted; the first reason: all targets are .*\. Each half has .*: give more of"
+    )
+    with pytest.raises(InvalidInputError, match=message):
         selector(ht.SparsePoissonRegression(n_nonzero_coefs=1, alpha=0.1)).fit(X, y)
 
 

@@ -8,7 +8,7 @@ from sklearn.linear_model import LinearRegression
 
 import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError, NothingFoundWarning
-from hardthresh.report import plot_knockoffs
+from hardthresh.report import plot_knockoffs, write_report
 
 pandas = pytest.importorskip("pandas")
 RNG = np.random.default_rng(0)
@@ -55,6 +55,13 @@ def test_several_draws_show_the_e_values_that_select():
 def test_another_thing_is_refused():
     with pytest.raises(InvalidInputError, match="chart shows the Knockoffs that was fitted; got LinearRegression"):
         plot_knockoffs(LinearRegression(), Figure().subplots())
+
+
+def test_a_report_names_the_chart_that_there_is(tmp_path):
+    with pytest.raises(InvalidInputError, match="Knockoffs does not have them: plot_knockoffs draws its statistics"):
+        write_report(fitted(), tmp_path / "report.html")
+    with pytest.raises(InvalidInputError, match="show fitted models; got dict"):
+        write_report({}, tmp_path / "report.html")
 
 
 def test_an_empty_selection_has_no_threshold():

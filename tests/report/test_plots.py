@@ -15,6 +15,7 @@ from hardthresh.report import (
     plot_calibration,
     plot_coefficients,
     plot_convergence,
+    plot_criterion,
     plot_cv,
     plot_learning_curve,
     plot_path,
@@ -177,6 +178,11 @@ def test_a_model_that_chose_k_by_a_criterion_is_not_said_to_have_been_given_it(a
     model = ht.SparseLinearRegressionCV(criterion="ebic").fit(X, X[:, 0])
     with pytest.raises(InvalidInputError, match=r'chose k by a criterion.*; use criterion="cv" to choose it by'):
         plot_cv(model, ax)
+
+
+def test_a_criterion_has_a_value_for_each_candidate(ax):
+    with pytest.raises(InvalidInputError, match=r"one value, but their shapes are \(2,\) and \(1,\)"):
+        plot_criterion([1, 2], [3], ax)
 
 
 @pytest.mark.parametrize("draw", [plot_path, plot_coefficients, lambda model, ax: write_report(model, "report.html")])

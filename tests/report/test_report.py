@@ -460,7 +460,8 @@ def test_what_a_criterion_pays_for_is_said(criterion, price, report):
     text = " ".join(report(model).text.split())
     assert f"The number of features was chosen by {criterion.upper()} (" in text
     assert f"a price for each feature, which {price} the number of features to choose from" in text
-    assert "SparseLinearRegressionCV measures that" in text
+    assert 'hardthresh fit without --criterion , or criterion="cv" in Python, measures it' in text
+    assert 'criterion="cv" measures that' in text
     assert "CVCV" not in text
 
 

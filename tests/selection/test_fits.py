@@ -105,5 +105,7 @@ def test_what_is_no_path_is_refused(fits):
         Path([])
     with pytest.raises(InvalidInputError, match="got int"):
         Path([1, 2])
+    with pytest.raises(InvalidInputError, match="got None"):
+        Path(None)
     with pytest.raises(InvalidInputError, match="criterion must be one of"):
         fits.best("cv")

@@ -11,6 +11,7 @@ from sklearn.model_selection import KFold
 
 import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.numbers import number
 from hardthresh.selection.permutations import _ORDERS, _fitted
 from levels import only_at
 
@@ -71,12 +72,15 @@ def test_a_signal_is_found_by_each_procedure():
     procedures = {
         "objective": ht.SparseLinearRegression(n_nonzero_coefs=2),
         "least EBIC": ht.SparseLinearRegression(),
-        "minus the gain in the best held-out score": ht.SparseLinearRegressionCV(n_nonzero_coefs=range(4), cv=3),
+        "gain in the held-out score": ht.SparseLinearRegressionCV(n_nonzero_coefs=range(4), cv=3),
     }
     for what, model in procedures.items():
         found = ht.permutation_test(model, X, y, n_permutations=9, random_state=0)
         assert (found.what, found.p_value) == (what, 0.1)
         assert "More orders can lower it" in str(found)
+        shown = -found.statistic if what.startswith("gain") else found.statistic
+        assert shown > 0.0
+        assert f"as that to the data ({what} {number(shown)})." in str(found)
 
 
 @pytest.mark.filterwarnings("ignore:no number of features")

@@ -136,7 +136,8 @@ _SHARED = {
         Limit of iterations, >= 1.""",
     "intercept_and_scale": """
     fit_intercept : bool
-        Whether to fit an intercept; it is neither counted nor penalised.
+        Whether to fit an intercept; it is neither counted nor penalised. Without it columns are not centred, and their
+        scale is the root of their mean square in the place of the standard deviation.
     standardize : bool""",
     "seed": """
     random_state : int, RandomState or None

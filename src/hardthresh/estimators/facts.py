@@ -178,10 +178,16 @@ def read(estimator: Any) -> Facts:
     """
     from sklearn.utils.validation import check_is_fitted
 
+    if not hasattr(estimator, "fit"):
+        raise InvalidInputError(
+            f"charts and reports of coefficients show fitted models; got {type(estimator).__name__}"
+        )
     check_is_fitted(estimator)
     if not (hasattr(estimator, "support_") and hasattr(estimator, "coef_")):
         other = "plot_cv and plot_convergence draw its curves"
-        if hasattr(estimator, "estimator_"):
+        if hasattr(estimator, "statistics_"):
+            other = "plot_knockoffs draws its statistics"
+        elif hasattr(estimator, "estimator_"):
             other = "its estimator_ may have them"
         raise InvalidInputError(
             f"charts and reports show the coefficients of chosen features; {type(estimator).__name__} does not have "

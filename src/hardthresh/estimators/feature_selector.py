@@ -55,6 +55,7 @@ class FeatureSelector(SelectorMixin, auto_wrap_output_keys=None):  # type: ignor
         array, shape (n_samples, n_selected)
             Of objects where a data frame had categorical columns; ``set_output(transform="pandas")`` keeps their types.
         """
+        check_is_fitted(self)
         frame = frame_of(X) if self._encodes() else None
         plain = _get_output_config("transform", self)["dense"] == "default"
         if plain and frame is not None and frame.implementation.is_pandas():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from copy import copy
+from inspect import signature
 from numbers import Integral
 from typing import Any, TypeVar
 
@@ -22,7 +23,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import _check_method_params
 
-from hardthresh.core.checking import with_warnings_of_caller
+from hardthresh.core.checking import checked_integer, checked_number, with_warnings_of_caller
 from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value, warn
 from hardthresh.core.result import Result
 from hardthresh.core.solver import Solver
@@ -40,6 +41,8 @@ _OF_A_COMPARISON = ("scores_", "mean_scores_", "standard_errors_", "one_standard
 """Attributes of fits that compared candidates on held-out rows."""
 _ABOUT_FOLDS = {"cv": (5,), "scoring": (None,), "rule": ("best",), "averaging": ("auto", "none")}
 """Parameters that are about folds, with the values that say nothing about these."""
+_OWN_OF_CRITERIA = {"ebic_gamma": ("ebic",), "n_features_original": ("ebic", "gic")}
+"""Parameters that some criteria have, with these."""
 
 
 class CrossValidatedMixin:
@@ -282,6 +285,33 @@ def check_without_folds(model: Any, params: Metadata | None = None) -> None:
             raise InvalidInputError(
                 f'{name}={format_value(given)} is about folds, and criterion="{model.criterion}" fits none; leave '
                 f'{name} out, or use criterion="cv"'
+            )
+
+
+def check_own_settings(model: Any) -> None:
+    """Check `ebic_gamma` and `n_features_original`, and that they are left alone where `criterion` has no use for them.
+
+    Parameters
+    ----------
+    model : estimator
+        The estimator; it may have no `n_features_original`.
+
+    Raises
+    ------
+    InvalidInputError
+        With the first that is wrong.
+    """
+    checked_number("ebic_gamma", model.ebic_gamma, least=0.0, most=1.0)
+    if getattr(model, "n_features_original", None) is not None:
+        checked_integer("n_features_original", model.n_features_original, least=1)
+    defaults = signature(type(model)).parameters
+    for name, criteria in _OWN_OF_CRITERIA.items():
+        if model.criterion in criteria or name not in defaults:
+            continue
+        if (given := getattr(model, name)) != defaults[name].default:
+            raise InvalidInputError(
+                f"{name}={format_value(given)} is for criterion={' or '.join(map(repr, criteria))}, not for "
+                f"{model.criterion!r}; leave it out"
             )
 
 

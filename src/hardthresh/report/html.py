@@ -260,7 +260,7 @@ def render(
         words=words,
         plural=plural,
         chosen_by=words.chosen_by(facts),
-        validating=f"{facts.kind.removesuffix('CV')}CV",
+        validating='criterion="cv"' if facts.kind.endswith("CV") else f"{facts.kind}CV",
         odds=exp(min(abs(facts.features[0].effect), 700.0)) if facts.features and facts.multiplies else None,
         history=progress(estimator),
         same_loss=has_loss_of_run(estimator),

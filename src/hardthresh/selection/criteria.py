@@ -46,6 +46,9 @@ def aic(result: Result) -> float:
     Criteria compare fits with far fewer coefficients than examples. A fit with as many, less one, gets infinity; but
     already at half as many a search over many columns fits noise that no criterion here accounts for.
 
+    Terms of the targets alone are left out, such as :math:`n (1 + \log 2 \pi)` for least squares, so that values differ
+    from those of other software by the same number for all fits of the same rows: compare their differences.
+
     References
     ----------
     Akaike (1974), *A new look at the statistical model identification*.

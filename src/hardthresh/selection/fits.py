@@ -11,7 +11,7 @@ import numpy as np
 
 from hardthresh.arrays import to_numpy
 from hardthresh.core.checking import checked_word
-from hardthresh.core.errors import CapabilityError, InvalidInputError
+from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
 from hardthresh.core.frames import pandas_for_frames
 from hardthresh.core.result import Result
 
@@ -64,6 +64,8 @@ class Path(Sequence[Result]):
     results: tuple[Result, ...]
 
     def __init__(self, results: Iterable[Result]) -> None:
+        if not isinstance(results, Iterable):
+            raise InvalidInputError(f"a Path holds results, such as path(...) yields, got {format_value(results)}")
         listed = tuple(results)
         if not listed:
             raise InvalidInputError("a Path needs at least one result; give what path(...) yields")

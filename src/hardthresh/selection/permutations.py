@@ -21,6 +21,8 @@ from .comparison import in_parallel
 
 _TIE = 1e-9
 """Share of the statistic below which two are equal: orders that change nothing count, whatever the rounding."""
+_GAIN = "gain in the held-out score"
+"""What is larger for a better fit, so that the statistic is minus it."""
 _ORDERS = 0x6F726472
 """The purpose of the random numbers, "ordr" in ASCII: a seed that no one simulates data with, as the orders have to be
 independent of the rows."""
@@ -39,7 +41,7 @@ class PermutationTest:
     statistics : array, shape (n_permutations,)
         That of each random order; NaN where the fit failed.
     what : str
-        What the statistic is, in words.
+        What the statistic is, in words; it is minus the "gain in the held-out score".
     n_failed : int
         How many fits to random orders failed or did not converge. They count as if they fitted as well as that to the
         data, so that the p-value is too large rather than too small.
@@ -68,10 +70,11 @@ class PermutationTest:
     def __str__(self) -> str:
         orders = self.statistics.size
         as_good = round(self.p_value * (orders + 1)) - 1
+        value = -self.statistic if self.what == _GAIN else self.statistic
         lines = [
             f"p = {self.p_value:.3g}: of {plural(orders, 'random order')} of the targets, "
             f"{as_good or 'none'} {'lead' if as_good > 1 else 'leads'} to a fit as good as that to the data "
-            f"({self.what} {number(self.statistic)})."
+            f"({self.what} {number(value)})."
         ]
         if self.n_failed:
             lines.append(f"{plural(self.n_failed, 'fit')} failed and count as that good; the first: {self.failure}.")
@@ -219,7 +222,7 @@ class _Measure:
     def _default(self, model: Any) -> tuple[float, str]:
         if hasattr(model, "mean_scores_") and hasattr(model, "null_scores_"):
             gain = np.max(double(model.mean_scores_)) - np.mean(double(model.null_scores_))
-            return -float(gain), "minus the gain in the best held-out score"
+            return -float(gain), _GAIN
         values = double(model.criterion_path_) if hasattr(model, "criterion_path_") else np.zeros(0)
         if np.isfinite(values).any():
             return float(np.nanmin(values)), f"least {model.criterion.upper()}"

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from hardthresh.core.checking import checked_number, checked_word
+from hardthresh.core.checking import checked_word
 from hardthresh.core.errors import InvalidInputError, warn
 from hardthresh.core.progress import progress_line
 from hardthresh.core.solver import Solver
@@ -31,6 +31,7 @@ from ..folds import (
     CrossValidatedMixin,
     Metadata,
     candidates_of,
+    check_own_settings,
     check_rule,
     check_without_folds,
     forget_comparison,
@@ -207,7 +208,7 @@ class SparseGaussianGraphicalModelCV(CrossValidatedMixin, SparseGaussianGraphica
     def _check_settings(self) -> None:
         super()._check_settings()
         checked_word("criterion", self.criterion, ("cv", *_EDGE_PRICES))
-        checked_number("ebic_gamma", self.ebic_gamma, least=0.0, most=1.0)
+        check_own_settings(self)
         if self.criterion == "cv":
             check_rule(self.rule)
             return

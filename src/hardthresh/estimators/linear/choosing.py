@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from hardthresh.core.checking import checked_integer, checked_number, checked_word
+from hardthresh.core.checking import checked_integer, checked_word
 from hardthresh.core.errors import CapabilityError, InvalidInputError, warn
 from hardthresh.core.threads import serial_blas
 from hardthresh.losses import Loss, VectorLoss
 from hardthresh.selection.criteria import CRITERIA
 
 from ..base import Scaled, numpy_dtype
+from ..folds import check_own_settings
 from ..table import Table
 from .bounds import Bounds, bounds_of
 from .columns import ColumnGroups, ColumnLists, are_lists, column_labels, column_lists
@@ -53,10 +54,9 @@ class ChoosingModel(TabularModel):
             given = "positive=True" if self.positive else "bounds"
             raise InvalidInputError(f"{given} does not go together with groups; leave one of them out")
         self._check_criterion()
-        checked_number("ebic_gamma", self.ebic_gamma, least=0.0, most=1.0)
-        for name in ("n_features_original", "max_nonzero_coefs"):
-            if getattr(self, name) is not None:
-                checked_integer(name, getattr(self, name), least=1)
+        check_own_settings(self)
+        if self.max_nonzero_coefs is not None:
+            checked_integer("max_nonzero_coefs", self.max_nonzero_coefs, least=1)
         if self.max_nonzero_coefs is not None and not is_searched(getattr(self, self._k_name)):
             raise InvalidInputError(
                 f'max_nonzero_coefs is the end of the range that {self._k_name}="search" tries; leave it out'

@@ -6,7 +6,7 @@ from typing import Any
 
 from hardthresh.core.checking import checked_integer, checked_number, checked_word
 from hardthresh.core.errors import InvalidInputError, format_value
-from hardthresh.core.typing import is_real
+from hardthresh.core.typing import is_integer, is_real
 
 from ..linear.model import SparseLinearModel
 
@@ -22,7 +22,8 @@ def check_settings(selector: Any) -> None:
     checked_number("fdr", selector.fdr, above=0.0, below=1.0)
     checked_word("kind", selector.kind, ("gaussian", "fixed"))
     checked_integer("n_draws", selector.n_draws, 1)
-    checked_integer("offset", selector.offset, 0, 1, "1")
+    if not is_integer(selector.offset) or selector.offset not in (0, 1):
+        raise InvalidInputError(f"offset must be 0 or 1, got {format_value(selector.offset)}")
     if not callable(selector.statistic):
         checked_word("statistic", selector.statistic, ("path", "coef"))
     if isinstance(selector.covariance, str):

@@ -237,6 +237,8 @@ class StabilitySelection(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
         checked_integer("n_pairs", self.n_pairs, 1)
         checked_threshold(self.threshold)
         checked_word("bound", self.bound, ("unimodal", "worst_case"))
+        if self.n_jobs is not None and checked_integer("n_jobs", self.n_jobs) == 0:
+            raise InvalidInputError("n_jobs must be None, or an integer other than 0; got 0")
 
     def _check_attributes(self) -> None:
         """Check that the fitted attributes fit together."""
@@ -287,7 +289,10 @@ class StabilitySelection(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
         ]
         self.n_failed_, self.n_pairs_ = len(failures), len(pairs)
         if not pairs:
-            raise InvalidInputError(f"no pair of halves could be fitted; the first reason: {failures[0]}")
+            raise InvalidInputError(
+                f"no pair of halves could be fitted; the first reason: {failures[0].rstrip('.')}. Each half has half "
+                "of the rows, and needs several of each class, of events, or of targets that differ: give more of these"
+            )
         if failures:
             warn(
                 f"{len(failures)} of {plural(len(choices), 'half-sample')} could not be fitted, and the frequencies "
