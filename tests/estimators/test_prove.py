@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
+from sklearn.exceptions import ConvergenceWarning
 
 import hardthresh as ht
 from hardthresh.core.errors import HardThreshError, InvalidInputError
+from hardthresh.solvers import BranchAndBound
 from levels import inherited
 
 
@@ -126,6 +128,19 @@ def test_an_exact_fit_is_proved():
     assert model.summary().gap == certificate.gap <= 1e-6
     assert model.certificate(X, y).gap > 1e-3  # of given data only the relaxation is known
     assert model.prove().proved
+
+
+def test_a_fit_with_a_time_limit_says_what_is_left_to_prove():
+    rng = np.random.default_rng(31)
+    X = rng.standard_normal((30, 40))
+    y = X[:, :5].sum(axis=1) + 2.0 * rng.standard_normal(30)
+    exact = BranchAndBound(time_limit=1e-9)
+    model = ht.SparseLinearRegression(n_nonzero_coefs=5, alpha=0.05, solver=exact)
+    with pytest.warns(ConvergenceWarning, match=r"ended at its time limit, .* with \d+ % of the objective left to"):
+        model.fit(X, y)
+    assert not model.converged_
+    assert model.n_nonzero_coefs_ == 5
+    assert 0.0 < model.certificate().gap < 1.0
 
 
 @inherited

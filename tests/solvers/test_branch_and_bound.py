@@ -421,3 +421,46 @@ def test_what_it_cannot_do_is_refused_with_what_can():
         minimize(LinearModel(X, y), GroupSparsity([0, 0, 1, 1], 1), BranchAndBound())
     with pytest.raises(InvalidInputError, match="tol must be"):
         BranchAndBound(tol=0.0)
+
+
+def test_a_time_limit_leaves_an_answer_and_the_gap():
+    """Over before the search began, it still ends with the support of the local search and the bound of the root."""
+    rng = np.random.default_rng(31)
+    X = rng.standard_normal((30, 40))
+    y = X[:, :5].sum(axis=1) + 2.0 * rng.standard_normal(30)
+    f = LinearModel(X, y, l2=0.05)
+    run = ht.minimize(f, Sparsity(5), BranchAndBound(time_limit=1e-9))
+    assert run.status is Status.BUDGET
+    assert (run.n_iter, len(run.support)) == (1, 5)
+    assert run.value <= ht.minimize(f, Sparsity(5)).value
+    assert 0.0 < run.state.lower_bound < run.value
+    gap = (run.value - run.state.lower_bound) / run.value
+    assert re.search(
+        rf"its time limit, less than 1 ms, with {100 * gap:.0f} % of the objective left to prove", run.message
+    )
+    again = ht.minimize(f, Sparsity(5), BranchAndBound(time_limit=1e9), state=run.state)
+    assert again.converged
+    with pytest.raises(InvalidInputError, match="time_limit"):
+        BranchAndBound(time_limit=0.0)
+
+
+def test_ctrl_c_during_the_local_search_ends_the_run(monkeypatch):
+    rng = np.random.default_rng(32)
+    X = rng.standard_normal((30, 40))
+    f = LinearModel(X, X[:, :5].sum(axis=1) + rng.standard_normal(30), l2=0.05)
+
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(WorkingSet, "advance", stopped)
+    run = ht.minimize(f, Sparsity(5), BranchAndBound())
+    assert run.status is Status.INTERRUPTED
+    assert run.n_iter == 0
+
+
+def test_several_outputs_are_refused_in_words():
+    X = np.random.default_rng(33).standard_normal((20, 4))
+    with pytest.raises(CapabilityError, match=r"takes one output, .* use WorkingSet\(\)"):
+        ht.SparseLinearRegression(n_nonzero_coefs=2, solver="exact").fit(X, X[:, :2])
+    with pytest.raises(CapabilityError, match="takes one output"):
+        ht.SparseLogisticRegression(n_nonzero_coefs=2, solver="exact").fit(X, np.arange(20) % 3)

@@ -56,7 +56,11 @@ class SparseLinearRegression(SparseRegressor):
     -----
     Cost: 5 to 20 data passes. Guarantee: that of the solver; the default stops at a basic feasible point that longer
     projected steps do not improve, and `certificate` says how it stands against every single exchange of features.
-    Global optimality is not claimed (heuristic); `prove` tries to prove it, and ``solver="exact"`` goes on until it is.
+    Global optimality is not claimed (heuristic); `prove` tries to prove it, and ``solver="exact"`` goes on until it is,
+    which may take very long. ``solver=BranchAndBound(time_limit=60)`` (of `hardthresh.solvers`) ends after a minute
+    with the best features that it has found, and a `ConvergenceWarning` that says what is left to prove; `certificate`
+    has the bound. ``verbose=True`` shows how far it is. Ctrl-C ends `fit` without a model, as with every solver, and
+    `prove` with what it has.
 
     References
     ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, isfinite
 from typing import ClassVar, cast
 
 import numpy as np
@@ -13,12 +13,15 @@ from hardthresh.core.checking import checked_number
 from hardthresh.core.constraint import Constraint, CoordinateBudget, Projection, coordinate_budget
 from hardthresh.core.errors import CapabilityError
 from hardthresh.core.minimize import minimize
+from hardthresh.core.numbers import percent
 from hardthresh.core.objective import Evaluation, LinearObjective, Objective, value_rounding
+from hardthresh.core.progress import format_duration
 from hardthresh.core.registry import register
-from hardthresh.core.schema import stored
+from hardthresh.core.result import Status
+from hardthresh.core.schema import Fields, stored
 from hardthresh.core.solver import Solver
 from hardthresh.core.state import State
-from hardthresh.core.stopping import Settled, StopRule
+from hardthresh.core.stopping import Run, Settled, Stop, StopRule
 from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
 from hardthresh.solvers.refinement import FULL_SOLVE, refine
@@ -89,7 +92,35 @@ class BranchAndBoundState(State):
         return {"value": self.value, "lower_bound": self.lower_bound, "n_nodes": self.n_nodes}
 
 
-@register("solver", "exact", lambda: [BranchAndBound()])
+@stored("stop/time_of_search")
+@dataclass(frozen=True, slots=True)
+class TimeOfSearch(StopRule):
+    """Stop a search by `BranchAndBound` after so many seconds, but not before it has an answer.
+
+    Parameters
+    ----------
+    limit : float
+        How many, > 0.
+    """
+
+    limit: float
+
+    def check(self, run: Run) -> Stop | None:
+        state = run.state
+        if run.seconds < self.limit or state.iteration == 0:
+            return None
+        assert isinstance(state, BranchAndBoundState)
+        left = f"{percent(state.gap)} of the objective" if isfinite(state.gap) else "everything"
+        limit = format_duration(self.limit)
+        return Stop(Status.BUDGET, f"the search ended at its time limit, {limit}, with {left} left to prove (the gap)")
+
+
+def _without_limit(fields: Fields) -> Fields:
+    """Return the fields of the solver in version 2, which may have a time limit."""
+    return fields | {"time_limit": None}
+
+
+@register("solver", "exact", lambda: [BranchAndBound()], upgrades=[_without_limit])
 @dataclass(frozen=True, slots=True)
 class BranchAndBound(Solver):
     r"""Branch and bound: the best at most k columns of least squares, proved by a lower bound.
@@ -119,6 +150,10 @@ class BranchAndBound(Solver):
     tol : float
         A node is given up if its bound is above the best value but for this share of it, > 0. An answer is therefore
         "proved to 1e-9 relative" at best, and to no less than the rounding of f.
+    time_limit : float or None
+        The seconds after which a run ends with the best support that it has found, > 0; default None: when it is
+        proved. They are looked at between iterations; the first of these, with the local search, is always completed.
+        Where `minimize` is given `stop`, or ``tol=0``, the limit is not used.
 
     Raises
     ------
@@ -137,9 +172,10 @@ class BranchAndBound(Solver):
     any time, and goes on from its state: ``result.state.gap`` says what is left to prove. The history has the columns
     ``lower_bound`` and ``n_nodes`` besides ``value`` and ``seconds``.
 
-    The number of nodes may grow exponentially with k. The bound is good where the columns are not too dependent on
-    each other, or the ridge is substantial: with more columns than examples and a small ridge nothing may be proved for
-    a long time.
+    The number of nodes may grow exponentially with k, and so may the time: set `time_limit`. An iteration bounds a
+    fiftieth of the nodes before it, so that `max_iter` is no limit that is met. The bound is good where the columns are
+    not too dependent on each other, or the ridge is substantial: with more columns than examples and a small ridge
+    nothing may be proved for a long time.
 
     Cost: the data passes of the local search and that of the Hessian, all in the first iteration; memory for two d by d
     matrices, and a few hundred bytes for each node of the frontier. A node costs some products with the columns that
@@ -169,20 +205,28 @@ class BranchAndBound(Solver):
     """
 
     tol: float = 1e-9
+    time_limit: float | None = None
 
     state_type: ClassVar[type[State]] = BranchAndBoundState
 
     def __post_init__(self) -> None:
         checked_number("tol", self.tol, above=0.0)
+        if self.time_limit is not None:
+            checked_number("time_limit", self.time_limit, above=0.0)
 
     @property
     def requires(self) -> type:
         return LinearObjective
 
     def stopping(self, tol: float) -> StopRule:
-        return Settled()
+        return Settled() if self.time_limit is None else Settled() | TimeOfSearch(self.time_limit)
 
     def check(self, objective: Objective, constraint: Constraint) -> None:
+        if len(objective.shape) != 1:
+            raise CapabilityError(
+                "BranchAndBound takes one output, not several outputs or classes; use WorkingSet() for these, and the "
+                "lower bound of the certificate"
+            )
         super(BranchAndBound, self).check(objective, constraint)
         _selection(objective, constraint)
 
@@ -226,6 +270,8 @@ class BranchAndBound(Solver):
             null = exact.evaluate(as_double(null.point))
         problem = Quadratic.of(exact, null, np.array(_selection(objective, constraint).free, dtype=np.int64), rows)
         found = minimize(objective, constraint, WorkingSet(effort="thorough"), seed=state.seed)
+        if found.status is Status.INTERRUPTED:  # which ends this run, too
+            raise KeyboardInterrupt
         if found.value < state.value:
             state = replace(state, at=found.state.at, support=found.state.support)
         search = Search(
