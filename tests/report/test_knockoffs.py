@@ -53,7 +53,7 @@ def test_several_draws_show_the_e_values_that_select():
 
 
 def test_another_thing_is_refused():
-    with pytest.raises(InvalidInputError, match="chart shows the Knockoffs that was fitted; got LinearRegression"):
+    with pytest.raises(InvalidInputError, match="chart shows a fitted Knockoffs; got LinearRegression"):
         plot_knockoffs(LinearRegression(), Figure().subplots())
 
 

@@ -66,7 +66,7 @@ def test_legend_and_diamonds_are_within_the_picture(selection):
 
 def test_another_thing_is_refused(ax):
     model = ht.SparseLinearRegression(n_nonzero_coefs=3).fit(X, Y)
-    with pytest.raises(InvalidInputError, match="chart shows the StabilitySelection that was fitted; got SparseLinear"):
+    with pytest.raises(InvalidInputError, match="chart shows a fitted StabilitySelection; got SparseLinear"):
         plot_stability(model, ax)
 
 

@@ -65,7 +65,7 @@ def plot_alternatives(found: Alternatives, ax: Axes | None = None) -> Axes:
     >>> len(plot_alternatives(model.alternatives(tolerance=0.05, most=5)).patches)
     15
     """
-    check_drawn(found, Alternatives, "model.alternatives() returns")
+    check_drawn(found, Alternatives, "the Alternatives that model.alternatives() returns")
     ax = styled_axes(ax, alternatives_height(found))
     from matplotlib.patches import Rectangle
 

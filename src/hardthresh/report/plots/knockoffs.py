@@ -52,7 +52,7 @@ def plot_knockoffs(selector: Any, ax: Axes | None = None, *, draw: int | None = 
     >>> plot_knockoffs(selector).get_ylabel()
     'W, column against knockoff'
     """
-    check_drawn(selector, Knockoffs, "was fitted")
+    check_drawn(selector, Knockoffs, "a fitted Knockoffs")
     check_is_fitted(selector)
     draws = len(selector.statistics_)
     if draw is not None or draws == 1:

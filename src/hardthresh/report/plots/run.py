@@ -94,7 +94,7 @@ def plot_gap(proof: Proof, ax: Axes | None = None) -> Axes:
     >>> plot_gap(model.prove()).get_ylabel()
     'objective (mean loss)'
     """
-    check_drawn(proof, Proof, "model.prove() returns")
+    check_drawn(proof, Proof, "the Proof that model.prove() returns")
     ax = styled_axes(ax, height=3.4)
     seconds, lower, upper = (proof.history[name] for name in ("seconds", "lower_bound", "upper_bound"))
     known = np.isfinite(lower)

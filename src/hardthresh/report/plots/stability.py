@@ -74,7 +74,7 @@ def plot_stability(selector: Any, ax: Axes | None = None) -> Axes:
     >>> len(plot_stability(selector).patches)
     8
     """
-    check_drawn(selector, StabilitySelection, "was fitted")
+    check_drawn(selector, StabilitySelection, "a fitted StabilitySelection")
     check_is_fitted(selector)
     shown, statement = shown_features(selector), selector.statement()
     ax = styled_axes(ax, height=stability_height(selector))

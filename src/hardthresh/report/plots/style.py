@@ -54,10 +54,10 @@ def takes_axes(plot: _Plot) -> _Plot:
     return plot
 
 
-def check_drawn(given: Any, kind: type, source: str) -> None:
+def check_drawn(given: Any, kind: type, what: str) -> None:
     """Raise an error that says what a chart is of, if it was given something else."""
     if not isinstance(given, kind):
-        raise InvalidInputError(f"this chart shows the {kind.__name__} that {source}; got {type(given).__name__}")
+        raise InvalidInputError(f"this chart shows {what}; got {type(given).__name__}")
 
 
 def shortened(name: str, length: int = 28) -> str:
