@@ -123,6 +123,20 @@ def test_stopped_before_the_first_node_it_has_the_bound_of_the_certificate(monke
     assert proof.lower_bound == ht.certificates.lower_bound(f, constraint, f.evaluate(found.w)) > 0.5 * found.value
 
 
+def test_after_ctrl_c_nothing_more_is_computed(monkeypatch):
+    f, constraint = problem()
+    w = ht.minimize(f, constraint).w
+    interrupted_after(monkeypatch, 2)
+    monkeypatch.setattr("hardthresh.certificates.proof.lower_bound", None)
+    assert prove(f, constraint, w).n_nodes > 0
+
+
+def test_the_end_by_time_is_told_in_words():
+    f, constraint = problem()
+    proof = prove(f, constraint, ht.minimize(f, constraint).w, time_limit=1e-9)
+    assert str(proof).endswith("; the time limit was reached. This proof can be resumed.")
+
+
 def test_a_stored_proof_goes_on(monkeypatch, tmp_path):
     f, constraint = problem()
     w = ht.minimize(f, constraint).w
@@ -154,7 +168,7 @@ def test_bounds_only_come_nearer():
     ("case", "why"),
     [
         ("logistic", "searches are for least squares"),
-        ("groups", "searches choose single features, for one output"),
+        ("groups", "searches choose single columns for one output: no groups, categorical features or several outputs"),
         ("positive", "searches take no bounds on coefficients"),
     ],
 )

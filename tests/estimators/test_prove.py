@@ -143,6 +143,19 @@ def test_a_fit_with_a_time_limit_says_what_is_left_to_prove():
     assert 0.0 < model.certificate().gap < 1.0
 
 
+def test_categorical_columns_are_called_features():
+    """Their indicators are a group of columns, which users gave no groups for."""
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(34)
+    frame = pandas.DataFrame({"a": rng.standard_normal(80), "b": rng.standard_normal(80)})
+    frame["c"] = pandas.Categorical(rng.choice(list("xyz"), 80))
+    y = frame["a"] + (frame["c"] == "x") + rng.standard_normal(80)
+    model = ht.SparseLinearRegression(n_nonzero_coefs=2, alpha=0.5).fit(frame, y)
+    assert model.certificate().unit == "feature"
+    assert "group" not in str(model.certificate())
+    assert "categorical features" in model.prove().reason
+
+
 @inherited
 def test_the_proof_of_an_average_is_about_the_best_single_model():
     X, y = data()

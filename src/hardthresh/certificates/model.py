@@ -188,7 +188,11 @@ class ModelCertificate:
             f"which raises the objective by {change:.2g} of its value" if swap.decrease < -swap.tolerance else "as good"
         )
         if not swap.optimal:
-            advice = '; solver=WorkingSet(effort="thorough") searches harder for it' if self.unit == "feature" else ""
+            advice = (
+                ""
+                if self.unit != "feature"
+                else ('; solver=WorkingSet(effort="thorough") searches harder for it, unless columns are categorical')
+            )
             return f"Exchanges: {pair} would lower the objective by {change:.2%}, so a better model exists{advice}."
         how, limit = f"among the {swap.tried} most promising, no exchange", ""
         if self.exact:
@@ -237,8 +241,9 @@ def certify_model(
 
     Notes
     -----
-    Cost: about s + 25 data passes for a support of s coordinates, plus the Hessian of each group if there are groups;
-    see `swap_certificate`. The lower bound takes at most 12 more, and the Hessian of at most 512 columns with each.
+    Cost: some s + 25 to s + 50 data passes for a support of s coordinates, plus the Hessian of each group if there are
+    groups; see `swap_certificate`. The lower bound takes at most 12 more, and the Hessian of at most 512 columns with
+    each.
     """
     at, exact, structure = objective.evaluate(w), objective.double(), constraint.structure(tuple(w.shape))
     null_value = 0.0 if trace is None else trace.null_value

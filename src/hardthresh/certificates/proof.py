@@ -20,7 +20,7 @@ from hardthresh.core.minimize import minimize
 from hardthresh.core.numbers import number, percent
 from hardthresh.core.objective import Evaluation, value_rounding
 from hardthresh.core.progress import format_duration, progress_line
-from hardthresh.core.result import Result
+from hardthresh.core.result import Result, Status
 from hardthresh.core.schema import Fields, stored
 from hardthresh.core.state import State
 from hardthresh.core.stopping import Seconds
@@ -248,7 +248,7 @@ def _why_no_search(objective: Any, constraint: Constraint) -> str:
     if not objective.traits.quadratic:
         why = "searches are for least squares"
     elif not isinstance(structure, CoordinateBudget):
-        why = "searches choose single features, for one output"
+        why = "searches choose single columns for one output: no groups, categorical features or several outputs"
     elif structure.bounds is not None:
         why = "searches take no bounds on coefficients"
     else:
@@ -312,7 +312,8 @@ def _searched(
     state = result.state
     assert isinstance(state, BranchAndBoundState)
     complete = result.status.converged
-    root = lower_bound(objective, constraint, at) if not (resume or complete) else None
+    waits = result.status is not Status.INTERRUPTED or state.n_nodes == 0  # the user, who does not want to
+    root = lower_bound(objective, constraint, at) if waits and not (resume or complete) else None
     lower = max(known, state.lower_bound, -np.inf if root is None else root)
     upper = min(at.value, state.value)
     rounding = max(solver.tol * abs(upper), value_rounding(objective, state.at))
@@ -366,6 +367,8 @@ def _ending(result: Result) -> str:
     """Return why a search ended."""
     if result.status.converged:
         return "the search is complete"
+    if result.status is Status.BUDGET:
+        return "the time limit was reached"
     return result.message.partition(":")[0]
 
 

@@ -22,6 +22,7 @@ from hardthresh.core.support import Support
 from hardthresh.solvers.branch_and_bound.solver import BranchAndBoundState
 from hardthresh.solvers.start import starting_point
 
+from ..choice_facts import unit_of
 from ..facts import read
 from ..table import Table
 from .certificate import alternatives_to, certify_problem, prove_problem
@@ -69,10 +70,10 @@ class AssessedModel(ChoosingModel):
 
         Notes
         -----
-        Cost: about k + 25 data passes. A fitted model keeps its training data in memory, so that these questions can be
-        asked in any order; files, copies and pickles of it do not have them. For the squared loss without `positive` or
-        `bounds` the statement about exchanges is a proof; otherwise the exchanges are ranked by a quadratic model and
-        the most promising are refitted. With `groups` it costs the Hessian of each group besides.
+        Cost: some k + 25 to k + 50 data passes. A fitted model keeps its training data in memory, so that these
+        questions can be asked in any order; files, copies and pickles of it do not have them. For the squared loss
+        without `positive` or `bounds` the statement about exchanges is a proof; otherwise the exchanges are ranked by a
+        quadratic model and the most promising are refitted. With `groups` it costs the Hessian of each group besides.
         """
         if self._is_about(X, y, sample_weight, offset):
             return self._certify(*self._problem_of(X, y, sample_weight, offset))
@@ -284,7 +285,8 @@ class AssessedModel(ChoosingModel):
     @without_overflow_warnings
     def _certify(self, problem: Problem, w: Any, support: Any, trace: Trace) -> ModelCertificate:
         name = problem.group_name if problem.grouped else self._feature_name
-        return certify_problem(problem, w, support, name, trace)
+        found = certify_problem(problem, w, support, name, trace)
+        return replace(found, unit=unit_of(self))  # a categorical column is a feature
 
     @without_overflow_warnings
     def _problem_of(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Problem, Any, Any, Trace]:
