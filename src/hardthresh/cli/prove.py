@@ -28,8 +28,8 @@ def prove(
     """Try to prove that no other set of as many features has a lower objective.
 
     The search is by branch and bound for least squares; of other losses a lower bound of all sets is computed. Ctrl-C
-    ends it: what was proved until then is printed, and saved. The exit code is 0 if the best set is proved, and 1 if
-    not.
+    ends the search: what was proved until then is printed, and saved. While the rows are read, it ends the
+    command. The exit code is 0 if the best set is proved, and 1 if not.
     """
     check_output(out, "--out", ".json", {"the file of data": data, "the model": model})
 
