@@ -27,7 +27,7 @@ from .fold_path import FoldPath, checked_budgets, checked_ridges, checked_traini
 from .model import Gram, union
 from .search import descend, forward_backward, grow
 from .state import next_checkpoint
-from .training_sets import ENTRIES, TrainingSets
+from .training_sets import ENTRIES, TrainingSets, row_counts
 
 _FOLDS = 16
 """How many folds share their work, a limit of memory: with 4 to 64 the scores of 40 models are the same. More folds are
@@ -126,7 +126,7 @@ class _Folds(TrainingSets):
     ) -> None:
         super().__init__(objective, selection, training, intercept=intercept, standardize=standardize, tol=tol)
         weights = double(self._row_weights)
-        self._parts = Parts.of(training, self._counts, weights)
+        self._parts = Parts.of(training, row_counts(training, weights.size), weights)
         parts = [move(rows, self._y) for rows in self._parts.rows]
         read = self._design.part_moments(self._row_weights, self._y, parts, centred=intercept)
         self._part_mean, squares, products = (double(each) for each in read)

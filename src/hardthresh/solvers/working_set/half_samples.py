@@ -24,7 +24,7 @@ from .model import with_neighbours
 from .search import Fit, add_drop_counts, descend, forward_backward, grow
 from .state import next_checkpoint
 from .tableau import Tableau
-from .training_sets import ENTRIES, TrainingSets
+from .training_sets import ENTRIES, TrainingSets, row_shares
 
 _FIRST = 64
 """How many columns of the highest correlation with y a half begins with. With 500 rows, 5,000 columns and k = 10, 100
@@ -133,14 +133,14 @@ class _HalfSamples(TrainingSets):
         tol: float,
     ) -> None:
         super().__init__(objective, selection, training, intercept=intercept, standardize=standardize, tol=tol)
-        y = double(self._y)
-        level = y @ self._shares if intercept else np.zeros(len(training))
+        y, shares = double(self._y), row_shares(training, double(self._row_weights))
+        level = y @ shares if intercept else np.zeros(len(training))
         gaps = y[:, None] - level
-        spread = (self._shares * gaps**2).sum(axis=0)
+        spread = (shares * gaps**2).sum(axis=0)
         design = self._design.double()
-        shares, weighted = (move(part, self._y) for part in (self._shares, self._shares * gaps))
-        mean, slope = (double(design.pullback(part)).T.copy() for part in (shares, weighted))
-        variance = double(design.pullback_squares(shares)).T.copy()
+        share, weighted = (move(part, self._y) for part in (shares, shares * gaps))
+        mean, slope = (double(design.pullback(part)).T.copy() for part in (share, weighted))
+        variance = double(design.pullback_squares(share)).T.copy()
         size = variance.mean(axis=0)
         if intercept:
             variance -= mean * mean  # columns are centred over all rows; what rounding would blur counts as constant

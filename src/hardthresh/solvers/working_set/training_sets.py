@@ -52,18 +52,12 @@ class TrainingSets:
         self._design, self._row_weights, self._intercept = objective.design, objective.weights, intercept
         self._y = objective.y if objective.offset is None else objective.y - objective.offset
         self._bounds, self._tol, self._training, self._standardize = selection.bounds, tol, training, standardize
-        n, d = objective.design.shape
+        d = objective.design.shape[1]
         self._n_columns = d - intercept
         self._free = np.array([j for j in selection.free if not (intercept and j == d - 1)], dtype=np.int64)
         self._eps = float(namespace(self._y).finfo(self._y.dtype).eps)
-        self._counts = np.zeros((n, len(training)))
-        """How often each row is in each set."""
-        for fold, rows in enumerate(training):
-            np.add.at(self._counts[:, fold], rows, 1.0)  # a row may be drawn twice
-        self._shares = self._counts * double(self._row_weights)[:, None]
-        """The share that each row has in the weight of a set."""
-        self._shares /= self._shares.sum(axis=0)
-        self._weights = namespace(self._y).astype(move(self._shares, self._y), self._y.dtype, copy=False)
+        shares = row_shares(training, double(self._row_weights))
+        self._weights = namespace(self._y).astype(move(shares, self._y), self._y.dtype, copy=False)
 
     def _fold(self, mean: np.ndarray, variance: np.ndarray, slope: np.ndarray, level: float, spread: float) -> Fold:
         """Return the null model of a set, from the moments of its columns and of its targets.
@@ -171,3 +165,19 @@ class TrainingSets:
         residual *= xp.take(self._weights, move(np.array([number for number, _ in fits]), like), axis=1)
         pullback = self._design.screening_pullback if self._single else self._design.pullback
         return double(pullback(residual)).T
+
+
+def row_counts(training: list[np.ndarray], n: int) -> np.ndarray:
+    """Return how often each of n rows is in each set, shape (n, n_sets)."""
+    counts = np.zeros((n, len(training)))
+    for number, rows in enumerate(training):
+        np.add.at(counts[:, number], rows, 1.0)  # a row may be drawn twice
+    return counts
+
+
+def row_shares(training: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
+    """Return the share that each row has in the weight of each set, shape (n, n_sets)."""
+    shares = row_counts(training, weights.size)
+    shares *= weights[:, None]
+    shares /= shares.sum(axis=0)
+    return shares
