@@ -109,7 +109,7 @@ def test_interrupting_keeps_the_bound_and_the_search_goes_on(monkeypatch):
     assert more.proved
     assert more.n_nodes == whole.n_nodes > part.n_nodes
     assert more.lower_bound == whole.lower_bound
-    assert more.seconds > part.seconds
+    assert more.seconds >= part.seconds  # the seconds of the first run are counted in
     for name, column in more.history.items():
         assert_array_equal(column[: part.history[name].size], part.history[name])
 
@@ -160,7 +160,7 @@ def test_bounds_only_come_nearer():
     assert len({column.size for column in history.values()}) == 1
     assert (np.diff(history["lower_bound"]) >= 0).all()
     assert (np.diff(history["upper_bound"]) <= 0).all()
-    assert (np.diff(history["seconds"]) > 0).all()
+    assert (np.diff(history["seconds"]) >= 0).all()
     assert (history["lower_bound"] <= history["upper_bound"] * (1 + 1e-12)).all()
 
 
