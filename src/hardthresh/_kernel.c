@@ -1,4 +1,5 @@
-/* The local search of `hardthresh.solvers.working_set.tableau`, and the search by refits of a model, compiled.
+/* The local search of `hardthresh.solvers.working_set.tableau`, the search by refits of a model, and products with packed
+ * genotypes, compiled.
  *
  * The functions on a tableau make the same moves as the NumPy methods of a `Tableau`, which document them and which run
  * where this module was not built. The notation is that of the class: S are the chosen columns, A is the inverse of
@@ -221,6 +222,146 @@ VECTORISED static double bounded_exchange(Dropped it, const double *slope, const
                                           index_t m)
 {
     return largest_exchange_gain(it, slope, rest, bounds, m);
+}
+
+/* ---- genotypes ------------------------------------------------------------------------------------------------ */
+
+/* A byte holds four genotypes of two bits, the first in the lowest; 1 is a missing one. `hardthresh.designs.genotypes`
+ * says what these functions compute. A table has the sum over four genotypes for each of 256 bytes: an addition for
+ * four genotypes. Sums are in double precision and in a fixed order. */
+
+enum { LINE = 64, GROUP = 8, COLUMNS = 256 };
+
+/* table[b] = the sum over the four genotypes of byte b of value x number. */
+INLINE void fill_table(double *restrict table, const double *value, const double *number)
+{
+    for (int code = 0; code < 4; code++) table[code] = value[code] * number[0];
+    for (int place = 1, size = 4; place < 4; place++, size *= 4)
+        for (int code = 3; code >= 0; code--) {
+            const double term = value[code] * number[place];
+            for (int b = 0; b < size; b++) table[code * size + b] = table[b] + term;
+        }
+}
+
+/* Copy a line of each column, or its end; bytes beyond the columns are read as 0, and their numbers are 0. */
+static void copy_lines(uint8_t *restrict lines, const uint8_t *packed, index_t columns, index_t width, index_t first)
+{
+    const index_t size = width - first < LINE ? width - first : LINE;
+    for (index_t j = 0; j < columns; j++) {
+        memcpy(lines + j * LINE, packed + j * width + first, (size_t)size);
+        if (size < LINE) memset(lines + j * LINE + size, 0, (size_t)(LINE - size));
+    }
+}
+
+/* A block of at most COLUMNS columns of n genotypes, `width` bytes each; the value of each code; and for some right-hand
+ * sides a number for each example and a sum for each column, of all blocks: `stride` numbers and `total` sums for each
+ * side. Beyond the examples the numbers are 0, for whole lines. */
+typedef struct {
+    const uint8_t *packed;
+    index_t columns, width, n, sides, stride, total;
+    const double *value, *number;
+    double *sums;
+    index_t *counts;
+} Genotypes;
+
+/* sums[r, j] += sum_i value[code of i in column j] number[r, i] */
+VECTORISED static void sum_genotypes(const Genotypes *g)
+{
+    uint8_t lines[COLUMNS * LINE];
+    double tables[GROUP][256];
+    for (index_t first = 0; first < g->width; first += LINE) {
+        copy_lines(lines, g->packed, g->columns, g->width, first);
+        for (index_t group = 0; group < LINE && first + group < g->width; group += GROUP)
+            for (index_t r = 0; r < g->sides; r++) {
+                const double *number = g->number + r * g->stride + 4 * (first + group);
+                double *restrict sums = g->sums + r * g->total;
+                for (int i = 0; i < GROUP; i++) fill_table(tables[i], g->value, number + 4 * i);
+                for (index_t j = 0; j < g->columns; j++) {
+                    const uint8_t *b = lines + j * LINE + group;
+                    sums[j] += ((tables[0][b[0]] + tables[1][b[1]]) + (tables[2][b[2]] + tables[3][b[3]]))
+                               + ((tables[4][b[4]] + tables[5][b[5]]) + (tables[6][b[6]] + tables[7][b[7]]));
+                }
+            }
+    }
+}
+
+/* Eight bytes of a column, or those that are left, as 32 genotypes. */
+INLINE uint64_t word_of(const uint8_t *b, index_t left)
+{
+    uint64_t word = 0;
+    if (left >= 8)
+        for (int k = 0; k < 8; k++) word |= (uint64_t)b[k] << (8 * k);
+    else
+        for (index_t k = 0; k < left; k++) word |= (uint64_t)b[k] << (8 * k);
+    return word;
+}
+
+/* out[j, i] = value[j, code of i in column j] for 4 * width examples i. */
+VECTORISED static void unpack_genotypes(const uint8_t *packed, index_t columns, index_t width, const double *value,
+                                        double *restrict out)
+{
+    for (index_t j = 0; j < columns; j++) {
+        const uint8_t *restrict b = packed + j * width;
+        const double *of = value + 4 * j;
+        for (index_t t = 0; t < width; t++, out += 4)
+            for (int place = 0; place < 4; place++) out[place] = of[(b[t] >> (2 * place)) & 3];
+    }
+}
+
+/* sums[r, j] += the sum of number[r, i] over the missing genotypes of column j, by increasing i. */
+static void sum_missing(const Genotypes *g)
+{
+    for (index_t j = 0; j < g->columns; j++)
+        for (index_t first = 0; first < g->width; first += 8) {
+            const uint64_t word = word_of(g->packed + j * g->width + first, g->width - first);
+            uint64_t missing = word & ~(word >> 1) & 0x5555555555555555u;
+            for (index_t i = 4 * first; missing; i++, missing >>= 2) {
+                while (!(missing & 0xFF)) missing >>= 8, i += 4;
+                if (missing & 1)
+                    for (index_t r = 0; r < g->sides; r++)
+                        g->sums[r * g->total + j] += g->number[r * g->stride + i];
+            }
+        }
+}
+
+INLINE index_t bits_of(uint64_t x)
+{
+    x -= (x >> 1) & 0x5555555555555555u;
+    x = (x & 0x3333333333333333u) + ((x >> 2) & 0x3333333333333333u);
+    return (index_t)((((x + (x >> 4)) & 0x0F0F0F0F0F0F0F0Fu) * 0x0101010101010101u) >> 56);
+}
+
+/* counts[j, code] = how many of the n genotypes of column j have the code. */
+VECTORISED static void count_genotypes(const Genotypes *g)
+{
+    for (index_t j = 0; j < g->columns; j++) {
+        index_t low = 0, high = 0, both = 0;
+        for (index_t first = 0; first < g->width; first += 8) {
+            const index_t left = g->n - 4 * first;
+            const uint64_t word = word_of(g->packed + j * g->width + first, g->width - first)
+                                  & (left < 32 ? ((uint64_t)1 << (2 * left)) - 1 : ~(uint64_t)0);
+            const uint64_t l = word & 0x5555555555555555u, h = (word >> 1) & 0x5555555555555555u;
+            low += bits_of(l);
+            high += bits_of(h);
+            both += bits_of(l & h);
+        }
+        const index_t found[4] = {g->n - low - high + both, low - both, high - both, both};
+        memcpy(g->counts + 4 * j, found, sizeof found);
+    }
+}
+
+/* out[i] += sum_j value[j, code of i in column j] over the columns in their order; `out` has 4 * width entries. */
+VECTORISED static void add_genotypes(const uint8_t *packed, index_t columns, index_t width, const double *value,
+                                     double *restrict out)
+{
+    double table[256][4];
+    for (index_t j = 0; j < columns; j++) {
+        const uint8_t *restrict b = packed + j * width;
+        for (int code = 0; code < 256; code++)
+            for (int place = 0; place < 4; place++) table[code][place] = value[4 * j + ((code >> (2 * place)) & 3)];
+        for (index_t t = 0; t < width; t++)
+            for (int place = 0; place < 4; place++) out[4 * t + place] += table[b[t]][place];
+    }
 }
 
 /* ---- the tableau ---------------------------------------------------------------------------------------------- */
@@ -3014,6 +3155,75 @@ static PyObject *py_search(PyObject *module, PyObject *args)
     return found;
 }
 
+/* (packed, columns, n, value, number, out): packed columns of n genotypes, and what is computed of them; see `Genotypes`.
+ * `out` has a row of sums for each side, or the four counts of each column. */
+static PyObject *of_genotypes(PyObject *args, void (*of_block)(const Genotypes *))
+{
+    PyObject *given[4];
+    Py_ssize_t columns, n;
+    Call call = {.count = 0, .memory = NULL};
+    void *at[4];
+    index_t length[4];
+    if (!PyArg_ParseTuple(args, "OnnOOO", &given[0], &columns, &n, &given[1], &given[2], &given[3])) return NULL;
+    if (view_all(&call, given, 4, 3, at, length) < 0) return NULL;
+    const index_t width = (n + 3) / 4, sides = columns ? length[3] / columns : 0;
+    Py_BEGIN_ALLOW_THREADS
+    for (index_t first = 0; first < columns; first += COLUMNS) {
+        const Genotypes block = {.packed = (const uint8_t *)at[0] + first * width,
+                                 .columns = columns - first < COLUMNS ? columns - first : COLUMNS,
+                                 .width = width, .n = n, .sides = sides, .stride = sides ? length[2] / sides : 0,
+                                 .total = columns, .value = at[1], .number = at[2], .sums = (double *)at[3] + first,
+                                 .counts = (index_t *)at[3] + first * 4};
+        of_block(&block);
+    }
+    Py_END_ALLOW_THREADS
+    finish(&call);
+    Py_RETURN_NONE;
+}
+
+static PyObject *py_genotype_sums(PyObject *module, PyObject *args)
+{
+    return (void)module, of_genotypes(args, sum_genotypes);
+}
+
+static PyObject *py_genotype_missing(PyObject *module, PyObject *args)
+{
+    return (void)module, of_genotypes(args, sum_missing);
+}
+
+static PyObject *py_genotype_counts(PyObject *module, PyObject *args)
+{
+    return (void)module, of_genotypes(args, count_genotypes);
+}
+
+/* (packed, columns, n, value, out): `value` has the four of each column. */
+static PyObject *by_genotype(PyObject *args, void (*of_columns)(const uint8_t *, index_t, index_t, const double *, double *))
+{
+    PyObject *given[3];
+    Py_ssize_t columns, n;
+    Call call = {.count = 0, .memory = NULL};
+    void *at[3];
+    index_t length[3];
+    if (!PyArg_ParseTuple(args, "OnnOO", &given[0], &columns, &n, &given[1], &given[2])) return NULL;
+    if (view_all(&call, given, 3, 2, at, length) < 0) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    of_columns(at[0], columns, (n + 3) / 4, at[1], at[2]);
+    Py_END_ALLOW_THREADS
+    finish(&call);
+    Py_RETURN_NONE;
+}
+
+/* The sum of the columns, whose values are multiplied by their coefficients. */
+static PyObject *py_genotype_products(PyObject *module, PyObject *args)
+{
+    return (void)module, by_genotype(args, add_genotypes);
+}
+
+static PyObject *py_genotype_unpack(PyObject *module, PyObject *args)
+{
+    return (void)module, by_genotype(args, unpack_genotypes);
+}
+
 /* The level of the clone that runs, or "baseline" if the compiler made no clones. */
 static PyObject *instruction_set(PyObject *module, PyObject *unused)
 {
@@ -3037,6 +3247,11 @@ static PyMethodDef methods[] = {
     {"refits", py_refits, METH_VARARGS, NULL},
     {"scores", py_scores, METH_VARARGS, NULL},
     {"search", py_search, METH_VARARGS, NULL},
+    {"genotype_sums", py_genotype_sums, METH_VARARGS, NULL},
+    {"genotype_missing", py_genotype_missing, METH_VARARGS, NULL},
+    {"genotype_counts", py_genotype_counts, METH_VARARGS, NULL},
+    {"genotype_products", py_genotype_products, METH_VARARGS, NULL},
+    {"genotype_unpack", py_genotype_unpack, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -18,7 +18,7 @@ from .linalg import (
 )
 from .namespace import all_finite, as_double, as_floating, double, move, namespace, to_numpy
 from .svd import METHODS, truncated_svd
-from .topk import top_k
+from .topk import leading, refuse_nan, top_k
 
 __all__ = [
     "METHODS",
@@ -38,10 +38,12 @@ __all__ = [
     "inverse_factor",
     "inverse_semidefinite",
     "is_regular",
+    "leading",
     "mask_of",
     "move",
     "namespace",
     "product",
+    "refuse_nan",
     "scaled_squares",
     "scatter",
     "solve_semidefinite",

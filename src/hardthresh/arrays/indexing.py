@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from array_api_compat import device
+from array_api_compat import device, is_torch_array
 
+from hardthresh.core.few import take
 from hardthresh.core.typing import Array, is_numpy
 
 from .namespace import namespace
@@ -23,7 +24,7 @@ def gather(v: Array, indices: Array) -> Array:
     -------
     array, shape (m,) or (m, q)
     """
-    return v[indices] if is_numpy(v) else namespace(v).take(v, indices, axis=0)
+    return v[indices] if is_numpy(v) else take(v, indices)
 
 
 def gather_columns(X: Array, indices: Array) -> Array:
@@ -41,7 +42,7 @@ def gather_columns(X: Array, indices: Array) -> Array:
     array, shape (n, m)
     """
     if not is_numpy(X):
-        return namespace(X).take(X, indices, axis=1)
+        return take(X, indices, axis=1)
     return X.T[indices].T
 
 
@@ -64,6 +65,9 @@ def mask_of(indices: Array, size: int) -> Array:
         mask = xp.zeros(size, dtype=xp.bool)
         mask[indices] = True
         return mask
+    if is_torch_array(indices):  # two operations instead of five
+        none = xp.zeros(size, dtype=xp.bool, device=device(indices))
+        return xp.index_fill(none, 0, indices, True)
     every = xp.arange(size, dtype=indices.dtype, device=device(indices))
     return _found(indices, every)[0]
 
@@ -89,11 +93,14 @@ def scatter(values: Array, indices: Array, size: int) -> Array:
         full = xp.zeros((size, *values.shape[1:]), dtype=values.dtype)
         full[indices] = values
         return full
+    zeros = xp.zeros((size, *values.shape[1:]), dtype=values.dtype, device=device(values))
     if indices.shape[0] == 0:
-        return xp.zeros((size, *values.shape[1:]), dtype=values.dtype, device=device(values))
+        return zeros
+    if is_torch_array(values):  # two operations instead of eight
+        return xp.index_copy(zeros, 0, indices, values)
     every = xp.arange(size, dtype=indices.dtype, device=device(values))
     mask, place = _found(indices, every)
-    taken = xp.take(values, place, axis=0)
+    taken = take(values, place)
     return xp.where(mask if values.ndim == 1 else mask[:, None], taken, xp.zeros_like(taken))
 
 
@@ -134,4 +141,4 @@ def _found(indices: Array, every: Array) -> tuple[Array, Array]:
     if indices.shape[0] == 0:
         return xp.zeros_like(every, dtype=xp.bool), every
     place = xp.clip(xp.searchsorted(indices, every), 0, indices.shape[0] - 1)
-    return xp.take(indices, place, axis=0) == every, place
+    return take(indices, place) == every, place

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from math import frexp, inf, isqrt, sqrt
+from math import inf, isqrt
 
 import numpy as np
 from array_api_compat import device
 from scipy.linalg import get_lapack_funcs
 from scipy.sparse import csr_array
 
+from hardthresh.core.choosing import choose, choose_array, larger, power_above, ratio_if
+from hardthresh.core.lazy import at_hand, inner, scalar
 from hardthresh.core.threads import blas_libraries, in_pieces
 from hardthresh.core.typing import Array, is_numpy
 
@@ -20,8 +22,10 @@ from .pieces import THINNEST, number_of_pieces, ranges, split, sum_in_order
 blas_libraries()  # found on import: the first fit of a small table would take several times as long as the others
 
 _SAFE = 1e3  # times rounding: smaller pivots are left to the eigenvalues
-_UNEXPLAINED = 1e-9
-"""See `is_regular`; as the compiled kernel, and as `sweeps` for columns that may be chosen."""
+DEPENDENT = 1e-9
+"""A column is a combination of others if they leave less than this share of its squares unexplained, by products of
+columns; the compiled kernel has the same number. Of 240 fits, most of them to nearly dependent columns, f is higher in
+4 and lower in 3 with 1e-10, higher in 4 with 1e-8, and higher in 28 and lower in 10 with 1e-6."""
 _LARGE, _SPARSE = 500, 20
 """From this side on, a matrix with fewer than 1/20 of its entries is multiplied as a sparse one."""
 _SMALL = 16  # times fewer numbers than A has are in partial sums: their additions cost little next to the product
@@ -29,6 +33,9 @@ _RELEASED = 501  # numbers from which on matmul of NumPy 2 releases the interpre
 _ATTAINABLE = 10
 """Units of rounding in the residual that conjugate gradients attain. Of the Newton systems of 40 matrix completions in
 float32, a unit leaves 117 of 246 that run to their limit of 1024 products, four units 14, and ten none."""
+
+_UNASKED = 8
+"""Products that a device makes before the host asks whether conjugate gradients have ended."""
 
 
 def product(A: Array, B: Array) -> Array:
@@ -190,7 +197,7 @@ def conjugate_gradients(apply: Callable[[Array], Array], b: Array, iterations: i
     direction for norm(A): iterates hardly get closer in this precision (Greenbaum 1997). In the null space of A a
     product is rounding, and so is the curvature: a step that is divided by it makes the residual grow by 1 / eps. In
     exact arithmetic it grows by no more than the square root of the condition number, which for numbers up to 1 / eps
-    is 1 / sqrt(eps); the limit is in between.
+    is 1 / sqrt(eps); the limit is in between. A device may make some products after the end, which change nothing.
 
     References
     ----------
@@ -198,35 +205,40 @@ def conjugate_gradients(apply: Callable[[Array], Array], b: Array, iterations: i
     Matrix Analysis and Applications* 18, 535-551.
     """
     xp = namespace(b)
-    size = sqrt(float(xp.sum(b * b)))
-    if not 0.0 < size < inf:
+    size = inner(b, b) ** 0.5
+    alive = (size > 0.0) & (size < inf)
+    if at_hand(alive) and not alive:
         return xp.zeros_like(b)
-    unit = 2.0 ** frexp(size)[1]  # in which no product leaves the range; a power of two rounds nothing
+    # in which no product leaves the range; a power of two rounds nothing
+    unit = choose(alive, power_above(size), 1.0)
     b = (1.0 / unit) * b
     x = xp.zeros_like(b)
     residual, direction = b, b
-    rho = float(xp.sum(residual * residual))
+    rho = inner(residual, residual)
     enough = tol * tol * rho
     eps = float(xp.finfo(b.dtype).eps)
     growth = eps ** (-4 / 3)  # of the square
-    largest = 0.0  # curvature of a direction
-    for _ in range(iterations):
-        if rho <= enough or rho == 0.0:
+    largest: float = 0.0  # curvature of a direction
+    for number in range(1, iterations + 1):
+        alive = alive & (rho > enough) & (rho > 0.0)
+        asked = at_hand(alive) or number % _UNASKED == 0 or (tol > 0.0 and number == iterations)
+        if asked and not alive:
             break
         image = apply(direction)
-        curvature = float(xp.sum(direction * image))
-        if not curvature > 0.0:
+        curvature = inner(direction, image)
+        alive = alive & (curvature > 0.0)
+        if at_hand(alive) and not alive:
             break
-        largest = max(largest, curvature / float(xp.sum(direction * direction)))
-        step = rho / curvature
+        largest = larger(largest, ratio_if(alive, curvature, inner(direction, direction)))
+        step = ratio_if(alive, rho, curvature)
         residual = residual - step * image
-        rho, before = float(xp.sum(residual * residual)), rho
-        if not rho <= growth * before:
+        rho, before = inner(residual, residual), rho
+        alive = alive & (rho <= growth * before)
+        if at_hand(alive) and not alive:
             break
-        x = x + step * direction
-        if sqrt(rho) <= _ATTAINABLE * eps * largest * sqrt(float(xp.sum(x * x))):
-            break
-        direction = residual + (rho / before) * direction
+        x = choose_array(alive, x + step * direction, x)
+        alive = alive & (rho**0.5 > _ATTAINABLE * eps * largest * inner(x, x) ** 0.5)
+        direction = residual + ratio_if(alive, rho, before) * direction
     return unit * x
 
 
@@ -255,7 +267,7 @@ def inverse_semidefinite(A: Array) -> Array:
     if inverse is not None:
         return inverse * scale[:, None] * scale[None, :]
     values, vectors = xp.linalg.eigh(unit)
-    cut = A.shape[0] * float(xp.finfo(A.dtype).eps) * float(xp.max(values))
+    cut = A.shape[0] * float(xp.finfo(A.dtype).eps) * scalar(xp.max(values))
     kept = values > cut
     inverse = xp.where(kept, 1 / xp.where(kept, values, xp.ones_like(values)), xp.zeros_like(values))
     return ((vectors * inverse[None, :]) @ vectors.T) * scale[:, None] * scale[None, :]
@@ -307,7 +319,7 @@ def is_regular(A: np.ndarray) -> bool:
     scale = 1.0 / np.sqrt(diagonal)
     potrf = get_lapack_funcs("potrf", (A,))
     factor, failed = potrf(A * scale * scale[:, None], lower=True)
-    return bool(not failed and np.min(factor.diagonal()) ** 2 > _UNEXPLAINED)
+    return bool(not failed and np.min(factor.diagonal()) ** 2 > DEPENDENT)
 
 
 def inverse_factor(A: np.ndarray, eps: float) -> np.ndarray:

@@ -9,10 +9,10 @@ from array_api_compat import (
     array_namespace,
     device,
     is_array_api_obj,
-    is_array_api_strict_namespace,
 )
 
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.lazy import to_host
 from hardthresh.core.threads import in_pieces
 from hardthresh.core.typing import Array, is_numpy
 
@@ -152,13 +152,7 @@ def to_numpy(x: Array) -> np.ndarray:
         return x
     if isinstance(x, FactoredMatrix):
         return x.to_dense()
-    if is_array_api_strict_namespace(namespace(x)):  # whose devices are only names
-        return np.asarray(x.to_device(namespace(x).Device("CPU_DEVICE")))
-    if hasattr(x, "detach"):
-        x = x.detach().cpu()
-    elif hasattr(x, "get"):
-        return np.asarray(x.get())
-    return np.from_dlpack(x) if hasattr(x, "__dlpack__") else np.asarray(x)
+    return to_host(x)
 
 
 def as_double(x: Array) -> Array:

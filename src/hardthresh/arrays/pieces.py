@@ -63,6 +63,11 @@ def ranges(length: int, pieces: int) -> list[slice]:
     return [slice(start, stop) for start, stop in pairwise(ends)]
 
 
+def steps(length: int, size: int) -> list[slice]:
+    """Return slices of one length, the last one perhaps shorter, that cover a range."""
+    return [slice(start, min(start + size, length)) for start in range(0, length, size)]
+
+
 def sum_in_order(parts: list[Array]) -> Array:
     """Return the sum of arrays, added to the first of them one after another."""
     total = parts[0]

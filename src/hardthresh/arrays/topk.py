@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from array_api_compat import device, is_torch_array
 
 from hardthresh.core.errors import NotFiniteError
+from hardthresh.core.few import first_true
 from hardthresh.core.typing import Array, is_numpy
 
 from .indexing import where_true
@@ -40,10 +43,10 @@ def top_k(magnitude: Array, k: int) -> Array:
     xp = namespace(magnitude)
     n = magnitude.shape[0]
     if k <= 0:
-        _refuse_nan(xp.any(xp.isnan(magnitude)))
+        refuse_nan(xp.any(xp.isnan(magnitude)))
         return where_true(xp.zeros_like(magnitude, dtype=xp.bool))
     if k >= n:
-        _refuse_nan(xp.any(xp.isnan(magnitude)))
+        refuse_nan(xp.any(xp.isnan(magnitude)))
         return xp.arange(n, device=device(magnitude))
     if is_numpy(magnitude) and 2 * np.count_nonzero(magnitude) < n:  # selection is slow among many equal entries
         positive = (~(magnitude <= 0)).nonzero()[0]  # and NaN
@@ -51,7 +54,7 @@ def top_k(magnitude: Array, k: int) -> Array:
             return positive[top_k(magnitude[positive], k)]
         zero = (magnitude == 0).nonzero()[0][: k - positive.size]
         if k == positive.size + zero.size:
-            _refuse_nan(np.isnan(magnitude[positive].sum()))
+            refuse_nan(np.isnan(magnitude[positive].sum()))
             return np.sort(np.concatenate([positive, zero]))
     least = _kth_largest(magnitude, k)
     if is_numpy(magnitude):
@@ -61,9 +64,36 @@ def top_k(magnitude: Array, k: int) -> Array:
         above = (magnitude > least).nonzero()[0]
         equal = (magnitude == least).nonzero()[0][: k - above.size]
         return np.sort(np.concatenate([above, equal])) if above.size else equal
-    larger, equal = magnitude > least, magnitude == least
-    room = k - xp.sum(xp.astype(larger, xp.int64))
-    return where_true(larger | (equal & (xp.cumulative_sum(xp.astype(equal, xp.int64)) <= room)))
+    return first_true(_from(magnitude, least, k), k)
+
+
+def leading(magnitude: Array, k: int) -> Array:
+    """Return where the k largest entries of a vector on a device are, as `top_k`, without making the host wait.
+
+    Parameters
+    ----------
+    magnitude : array, shape (n,)
+        Reals of a library other than NumPy. NaN counts as the largest, and is not refused: from k of them on, every
+        entry is marked.
+    k : int
+        How many, from 0 to n.
+
+    Returns
+    -------
+    array of bool, shape (n,)
+    """
+    xp = namespace(magnitude)
+    if k == 0 or k == magnitude.shape[0]:
+        return xp.full(magnitude.shape, k > 0, dtype=xp.bool, device=device(magnitude))
+    return _from(magnitude, _selected(magnitude, k), k)
+
+
+def _from(magnitude: Array, least: Array, k: int) -> Array:
+    """Return where entries are above the k-th largest, or equal to it and among the first; NaN is above it."""
+    xp = namespace(magnitude)
+    larger, equal = ~(magnitude <= least), magnitude == least
+    room = k - xp.count_nonzero(larger)
+    return larger | (equal & (xp.cumulative_sum(xp.astype(equal, xp.int64)) <= room))
 
 
 def _kth_largest(magnitude: Array, k: int) -> Array:
@@ -73,14 +103,30 @@ def _kth_largest(magnitude: Array, k: int) -> Array:
         ordered = magnitude.copy()
         ordered.partition(magnitude.size - k)
         largest = ordered[magnitude.size - k :]
-        _refuse_nan(np.isnan(np.maximum.reduce(largest)))
+        refuse_nan(np.isnan(np.maximum.reduce(largest)))
         return largest[0]
-    _refuse_nan(xp.any(xp.isnan(magnitude)))
+    refuse_nan(xp.any(xp.isnan(magnitude)))
+    return _selected(magnitude, k)
+
+
+def _selected(magnitude: Array, k: int) -> Array:
+    """Return the k-th largest value of a vector without NaN, of a library other than NumPy."""
     if is_torch_array(magnitude):
         return magnitude.topk(k).values[-1]
-    return xp.sort(magnitude, descending=True)[k - 1]
+    return namespace(magnitude).sort(magnitude, descending=True)[k - 1]
 
 
-def _refuse_nan(found: Array) -> None:
+def refuse_nan(found: Any) -> None:
+    """Raise `NotFiniteError` if NaN was found in what is to be thresholded.
+
+    Parameters
+    ----------
+    found : bool, or array of bool of shape ()
+        Whether there is NaN; the host waits for it.
+
+    Raises
+    ------
+    NotFiniteError
+    """
     if bool(found):
         raise NotFiniteError("the point to threshold contains NaN; check the data, or take a smaller step")

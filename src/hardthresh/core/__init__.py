@@ -4,6 +4,7 @@ from .constraint import BlockBudget, Constraint, CoordinateBudget, Projection, S
 from .errors import (
     CapabilityError,
     CriterionWarning,
+    DataLostError,
     HardThreshError,
     InvalidInputError,
     MissingDependencyError,
@@ -58,6 +59,7 @@ __all__ = [
     "Constraint",
     "CoordinateBudget",
     "CriterionWarning",
+    "DataLostError",
     "Entry",
     "Evaluation",
     "HardThreshError",

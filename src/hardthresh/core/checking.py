@@ -59,6 +59,7 @@ def checked_number(
     below: float = inf,
     most: float = inf,
     finite: bool = True,
+    advice: str = "",
 ) -> float:
     """Return a setting as a float: every step, tolerance, ratio and constant.
 
@@ -72,6 +73,8 @@ def checked_number(
         Its range: value > above, value >= least, value < below and value <= most.
     finite : bool
         Whether infinity is refused.
+    advice : str
+        What the message ends with.
 
     Raises
     ------
@@ -88,7 +91,8 @@ def checked_number(
     ):
         allowed = " and ".join(f"{sign} {end:.6g}" for sign, end in limits)
         kind = "a finite number" if finite else "a number"
-        raise InvalidInputError(f"{name} must be {kind}{allowed and f' {allowed}'}, got {format_value(value)}")
+        message = f"{name} must be {kind}{allowed and f' {allowed}'}, got {format_value(value)}"
+        raise InvalidInputError(f"{message}; {advice}" if advice else message)
     return number
 
 

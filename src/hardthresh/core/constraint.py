@@ -254,6 +254,13 @@ class Constraint(ABC):
     def is_full(self, support: Support) -> bool:
         """Return whether the support uses the whole budget."""
 
+    def at_most(self, shape: tuple[int, ...]) -> int | None:
+        """Return a bound of the number of coordinates of a support, of points that are vectors; None if none is known.
+
+        With it a device takes so many columns without being asked which they are (see `hardthresh.core.few`).
+        """
+        return None
+
     def structure(self, shape: tuple[int, ...]) -> Structure | None:
         """Return how the set restricts the supports of points of a shape; None if not to a number of candidates."""
         return None

@@ -100,6 +100,19 @@ class CapabilityError(HardThreshError, TypeError):
     """A solver or step rule needs something that the objective or the constraint does not provide."""
 
 
+class DataLostError(HardThreshError):
+    """The data cannot be read any more, such as those of a cluster that is gone.
+
+    Attributes
+    ----------
+    state : State or None
+        The last state of the run that read them, from which `hardthresh.minimize` goes on with the data elsewhere;
+        None before the first.
+    """
+
+    state: Any = None
+
+
 class StallWarning(UserWarning):
     """A method has come to a halt where nothing says that it should."""
 
@@ -109,7 +122,7 @@ class SearchRangeWarning(UserWarning):
 
 
 class NothingFoundWarning(UserWarning):
-    """No number of features predicts better than none, so that the model is the empty one."""
+    """The model is the empty one: no number of features predicts better than none, or a ridge leaves none a gain."""
 
 
 class CriterionWarning(UserWarning):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from errno import EACCES
 from pathlib import Path
@@ -13,7 +14,7 @@ from secrets import token_hex
 _ABANDONED = 24 * 3600.0  # seconds after which a draft belongs to a process that was killed: no write takes a day
 
 
-def write_file(path: str | os.PathLike[str], content: bytes) -> None:
+def write_file(path: str | os.PathLike[str], content: bytes | Iterable[bytes | memoryview]) -> None:
     """Write a file, or replace it, in one step: it is never seen half written, and an interruption leaves the old one.
 
     The content is written to a draft in the same folder, which is renamed when it is on disk; then the folder is
@@ -25,8 +26,8 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
     path : path
         Symbolic links are followed. A file that exists keeps its permissions. A device or a pipe cannot be replaced,
         and is written to as it is.
-    content : bytes
-        All of the new content.
+    content : bytes, or iterable of bytes
+        All of the new content, or its parts, of which one at a time is in memory.
 
     Raises
     ------
@@ -35,17 +36,19 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
     """
     path = Path(path)
     target = Path(os.path.realpath(path))
+    parts = (content,) if isinstance(content, bytes) else content
     try:
         if path.exists() and not target.is_file():
-            path.write_bytes(content)
+            with path.open("wb") as file:
+                file.writelines(parts)
         else:
             _remove_abandoned_drafts(target.parent)
-            _replace(target, content)
+            _replace(target, parts)
     except OSError as error:  # of the draft, or of write(), which names no file at all
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 
-def _replace(target: Path, content: bytes) -> None:
+def _replace(target: Path, parts: Iterable[bytes | memoryview]) -> None:
     replaces = target.exists()
     if replaces and not os.access(target, os.W_OK):  # renaming would replace a write-protected file
         raise PermissionError(EACCES, os.strerror(EACCES))
@@ -54,7 +57,7 @@ def _replace(target: Path, content: bytes) -> None:
         with draft.open("xb") as file:
             if replaces:
                 shutil.copymode(target, draft)
-            file.write(content)
+            file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
         draft.replace(target)

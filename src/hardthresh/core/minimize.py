@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from time import perf_counter
 
 from .constraint import Constraint
-from .errors import NotFiniteError
+from .errors import DataLostError, NotFiniteError
 from .objective import Objective
 from .progress import progress_line
 from .record import Record, stopping_rule
@@ -112,6 +112,8 @@ def minimize(
     ------
     CapabilityError, InvalidInputError
         As in `iterate`.
+    DataLostError
+        If the data cannot be read any more, such as those of a cluster that is gone; its `state` is the last one.
     """
     rule = stopping_rule(solver, stop, max_iter, tol)
     began = perf_counter()
@@ -120,13 +122,17 @@ def minimize(
         state = runner.first(w0, seed, state)
         record = Record(runner, state, began)
         try:
+            record.add(state)
             while True:
-                record.add(state)
                 record.judge(rule, callback)
                 if record.ended is not None:
                     break
                 state = runner.advance(state)
+                record.add(state)
                 report(state.progress())
+        except DataLostError as error:
+            error.state = state
+            raise
         except NotFiniteError as error:
             record.end(Status.DIVERGED, f"{error}, after iteration")
         except KeyboardInterrupt:

@@ -26,6 +26,17 @@ def number(x: float) -> str:
     return text.replace("-", "−")
 
 
+def total(x: float) -> str:
+    """Return a sum of weights or degrees of freedom: a whole number with all its digits, others as `number`.
+
+    Examples
+    --------
+    >>> total(8_000_016.0), total(12.5), total(float("inf"))
+    ('8,000,016', '12.5', 'infinite')
+    """
+    return f"{x:,.0f}" if x == x and abs(x) < 1e15 and x == floor(x) else number(x)
+
+
 def signed(x: float) -> str:
     """Return a number with its sign, also +.
 

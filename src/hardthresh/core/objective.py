@@ -6,13 +6,15 @@ from abc import ABCMeta
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import inf, isfinite, nan
+from math import inf, nan
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
+from .choosing import choose
 from .errors import CapabilityError
+from .lazy import inner
 from .meter import Meter
 from .schema import stored
 from .typing import Array, library
@@ -58,6 +60,9 @@ class Traits:
         Whether f is any function: it may be neither convex nor smooth, so that searches must not rely on its curvature.
     n_rows : int
         How many examples f is a mean over, which `rows` may draw from; 1 for a function without examples.
+    reading_is_dear : bool
+        Whether each gradient reads data from a disc or from other machines: solvers ask about several points at once,
+        and prefer arithmetic on a few columns to another reading.
     """
 
     quadratic: bool = False
@@ -65,6 +70,7 @@ class Traits:
     symmetric: bool = False
     arbitrary: bool = False
     n_rows: int = 1
+    reading_is_dear: bool = False
 
 
 if TYPE_CHECKING:
@@ -254,6 +260,14 @@ class RecedingObjective(Objective, Protocol):
 
 
 @runtime_checkable
+class UnitHessians(Protocol):
+    """An objective that gives the Hessians of many small units of coordinates at the price of one."""
+
+    def hessian_blocks(self, at: Evaluation, columns: np.ndarray) -> np.ndarray | None:
+        """Return the Hessian of each unit, shape (b, m, m), from their coordinates; None for units that it has not."""
+
+
+@runtime_checkable
 class MeanObjective(Objective, Protocol):
     """An objective that is a mean over ``traits.n_rows`` examples."""
 
@@ -328,7 +342,8 @@ class BaseObjective:
     def curvature_along(self, at: Evaluation, direction: Array) -> float:
         """Return direction' H direction, of an objective that has `curvature`."""
         assert isinstance(self, SmoothObjective)
-        return float(library(direction).sum(direction * self.curvature(at, direction)))
+        along: float = inner(direction, self.curvature(at, direction))
+        return along
 
 
 def require(objective: object, contract: type, by: str) -> None:
@@ -359,8 +374,12 @@ def require_lower_bound(objective: Objective, by: str) -> None:
 
 
 def _what_is_missing(objective: object, missing: Sequence[str], by: str) -> str:
+    design = getattr(objective, "design", None)  # which knows why, if it is its storage that lacks it
+    reasons = [why for what, why in getattr(design, "lacks", {}).items() if what in missing]
+    because = f" ({'; '.join(reasons)})" if reasons else ""
     return (
-        f"{by} needs {' and '.join(missing)}, which {type(objective).__name__} does not provide; choose another solver "
+        f"{by} needs {' and '.join(missing)}, which {type(objective).__name__} does not provide{because}; choose "
+        "another solver "
         "or step rule, or give the objective that ability (see hardthresh.core.BaseObjective)"
     )
 
@@ -376,5 +395,5 @@ def value_rounding(objective: Objective, at: Evaluation) -> float:
     says so itself (``rounding``): a mean of squared residuals inherits the rounding of the predictions, which may be
     much larger than the residuals. Of others it is 16 units of the value.
     """
-    rounding = float(objective.rounding(at))
-    return rounding if isfinite(rounding) else 0.0  # of values so large no two are equal
+    rounding = objective.rounding(at)
+    return choose(rounding < inf, rounding, 0.0)  # of values so large no two are equal

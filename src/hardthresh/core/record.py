@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isnan, nan
 from time import perf_counter
 
 from .checking import checked_integer, checked_number, with_warnings_of_caller
 from .errors import InvalidInputError, format_value
+from .lazy import at_hand
 from .result import History, Result, Status
 from .runner import Runner
 from .solver import Solver, require_solver
@@ -57,29 +59,38 @@ class Record:
 
     def __init__(self, runner: Runner, start: State, began: float) -> None:
         self._runner, self._start, self._began = runner, start, began
+        of = runner.objective
+        self._counts_readings = of.traits.reading_is_dear or not isnan(getattr(of, "readings", nan))
         # columns that are there, if empty, also of a run that is interrupted before its first step
         self._history = History(dict.fromkeys((*start.transition(), *start.record(), "passes", "seconds"), ()))
         self._best: State | None = None
         self._last = start
         self._answer: State | None = None
+        self._run = self._seen(start)
         self._finite: bool | None = None  # whether f is finite at the last state, once that was recorded
         self.ended: Stop | None = None
 
     def add(self, state: State) -> None:
         """Record a state, and how the run got there."""
         last, self._last = self._last, state
+        self._run = self._seen(state)
+        if self._finite is None or state.at is not last.at:
+            finite = is_finite(state)
+            if not at_hand(finite) and state.exact:
+                _ = self._run.rounding  # which the rules ask for: it comes over with all other numbers
+            self._finite = bool(finite)
         if state is not last:
             self._history.record(state.transition())
         self._history.record({**state.record(), "passes": state.passes, "seconds": perf_counter() - self._began})
+        if self._counts_readings:
+            self._history.record({"readings": getattr(self._runner.objective, "readings", nan)})
         comparable = state.exact and self._best is not None and self._best.exact  # estimates are of different things
-        if self._finite is None or state.at is not last.at:
-            self._finite = is_finite(state)
         if self._finite and not (comparable and state.value >= self._best.value):  # type: ignore[union-attr]
             self._best = state
 
     def judge(self, rule: StopRule, callback: Callable[[State], None] | None = None) -> None:
         """Find out whether the run ends at the last state; if so, have the solver finish it and look at it again."""
-        run = self._seen(self._last)
+        run = self._run
         not_finite = None if self._finite else NotFinite().check(run)
         self.ended = not_finite or self._called_back(callback) or rule.check(run)
         if self.ended is None:

@@ -77,7 +77,7 @@ class History(Mapping[str, np.ndarray]):
     def record(self, row: Mapping[str, float]) -> None:
         """Append one number to each named column."""
         for name, number in row.items():
-            self._columns.setdefault(name, []).append(number)
+            self._columns.setdefault(name, []).append(float(number))
 
     def column(self, name: str) -> Sequence[float]:
         """Return a column as it is, without a copy."""

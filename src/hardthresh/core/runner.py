@@ -7,6 +7,7 @@ from math import nan
 from typing import TypeVar
 
 from .checking import checked_integer, without_overflow_warnings
+from .choosing import choose
 from .constraint import Constraint, require_constraint, require_symmetry
 from .errors import InvalidInputError, NotFiniteError, format_value
 from .meter import Meter
@@ -79,14 +80,14 @@ class Runner:
 
         Where f is not finite there they are those of the start itself.
         """
-        finite = is_finite(null)
+        finite, size = is_finite(null), norm(null.w)
         if not finite and null is not start:
-            null, finite = start, is_finite(start)
+            null, finite, size = start, is_finite(start), norm(start.w)
         trace = Trace(
             self.meter.passes,
             null_value=null.value,
             null_gradient=leading_norm(self.constraint, null.at.gradient) if finite else nan,
-            size=norm(null.w) or (0.0 if null is start else _FIRST * norm(start.w)),
+            size=size or (0.0 if null is start else _FIRST * norm(start.w)),
         )
         return replace(start, trace=trace)
 
@@ -99,7 +100,7 @@ class Runner:
         """Return a new state of the solver with the trace of the loop."""
         trace = Trace(
             passes=self.meter.passes,
-            stable_for=old.trace.stable_for + 1 if old.support == new.support else 0,
+            stable_for=choose(old.support == new.support, old.trace.stable_for + 1, 0),
             null_value=old.trace.null_value,
             null_gradient=old.trace.null_gradient,
             previous_value=old.value if old.exact else nan,
@@ -129,8 +130,9 @@ class Runner:
             raise InvalidInputError(
                 f"the state has shape {tuple(state.w.shape)}, the objective {tuple(objective.shape)}"
             )
-        own = self.constraint.project(state.w).support
-        if type(own) is not type(state.support):  # a file of an older version does not tell groups from coordinates
+        own = self.constraint.project(state.w).support.plain()
+        # a file of an older version does not tell groups from coordinates
+        if type(own) is not type(state.support.plain()):
             state = replace(state, support=own)
         rounding = max(_SAME, float(library(state.w).finfo(state.w.dtype).eps) ** 0.5)
         if norm(self.constraint.project_onto(state.w, state.support).point - state.w) > rounding * norm(state.w):

@@ -58,7 +58,7 @@ class State:
     step : float
         The length of the step that led here; nan at the start.
     seed : int
-        All randomness comes from ``default_rng((seed, iteration, purpose))``.
+        All randomness comes from ``core.randomness.generator(seed, iteration, purpose)``.
     exact : bool
         Whether `at` is the objective; False for an estimate from some of its examples.
     settled : str
@@ -87,12 +87,12 @@ class State:
     @property
     def value(self) -> float:
         """f at `w`."""
-        return self.at.value
+        return float(self.at.value)
 
     @property
     def passes(self) -> float:
         """Data passes since the start."""
-        return self.trace.passes
+        return float(self.trace.passes)
 
     def progress(self) -> str:
         """Return what the progress line of a run says about this state."""

@@ -17,10 +17,13 @@ from dataclasses import dataclass
 from math import inf, isfinite, nan, prod, sqrt
 
 import numpy as np
+from array_api_compat import is_torch_array
 
 from .checking import checked_number
+from .choosing import corrected, larger
 from .constraint import Constraint, coordinate_budget
-from .objective import UNITS, Evaluation, Objective, SmoothObjective
+from .lazy import scalar
+from .objective import UNITS, Evaluation, LinearObjective, Objective, SmoothObjective
 from .schema import stored
 from .state import Trace
 from .support import Support
@@ -46,12 +49,24 @@ left to gain is then the square of that, 1e-10 of what the null model can gain."
 def norm(v: Array) -> float:
     """Return the Euclidean (Frobenius) norm of an array, also where squares of its entries overflow."""
     xp = library(v)
+    if xp is not np and is_torch_array(v):  # one operation of the device in the place of three
+        return corrected(scalar(xp.linalg.vector_norm(v)), lambda: _norm_of_large(v))
     with np.errstate(over="ignore"):
-        size = float(xp.sqrt(xp.sum(v * v)))
-    if size < inf:
+        total = np.add.reduce(v * v, axis=None) if xp is np else xp.sum(v * v)  # what np.sum calls in the end
+        size: float = scalar(xp.sqrt(total))
+    if type(size) is float and size < inf:  # the way of almost every call
         return size
+    return corrected(size, lambda: _norm_of_large(v))
+
+
+def _norm_of_large(v: Array) -> float:
+    """Return the norm of an array whose squares overflow, in units of its largest entry."""
+    xp = library(v)
     largest = float(xp.max(xp.abs(v)))
-    return largest * norm(v / largest) if largest < inf else size
+    if not largest < inf:
+        return largest
+    unit = v / largest
+    return largest * float(xp.sqrt(xp.sum(unit * unit)))
 
 
 def _eps(v: Array) -> float:
@@ -109,12 +124,12 @@ def gradient_scale(at: Evaluation, null_gradient: float) -> float:
     Where the null model is the answer that is rounding, and the root mean square of the gradient, what is left out
     included, takes its place.
     """
-    return max(null_gradient, norm(at.gradient) / sqrt(prod(at.gradient.shape)))
+    return larger(null_gradient, norm(at.gradient) / sqrt(prod(at.gradient.shape)))
 
 
 def is_negligible(residual: float, scale: float, tol: float) -> bool:
     """Return whether a residual is at most `tol` of its scale; False if either overflows or is NaN."""
-    return residual <= tol * scale < inf
+    return (residual <= tol * scale) & (tol * scale < inf)
 
 
 def smallest_lipschitz(constraint: Constraint, at: Evaluation, support: Support, *, tol: float = inf) -> float:
@@ -355,7 +370,10 @@ def certify_point(
         return Certificate(inf, inf, nan, gradient_scale(at, null_gradient))  # nothing is known
     smoothness, rounding = nan, 0.0
     if isinstance(objective, SmoothObjective):
-        smoothness = restricted_smoothness(objective, constraint, at)
+        if objective.traits.reading_is_dear and isinstance(objective, LinearObjective):
+            smoothness = _smoothness_on(objective, at, support)
+        else:
+            smoothness = restricted_smoothness(objective, constraint, at)
         rounding = _gradient_rounding(objective, at, smoothness)
     residual = feasibility_residual(constraint, at, support)
     scale = max(gradient_scale(at, null_gradient), rounding / FEASIBLE)
@@ -366,6 +384,14 @@ def certify_point(
     if isinstance(objective, SmoothObjective) and 0.0 < smallest < inf:
         smoothness = max(smoothness, _curvature_of_exchange(objective, constraint, at, outside, smallest))
     return Certificate(residual, smallest, smoothness, scale)
+
+
+def _smoothness_on(objective: LinearObjective, at: Evaluation, support: Support) -> float:
+    """Return the largest curvature over directions of the support, a bound from below that reads no other columns."""
+    if support.indices is None or not support.indices.shape[0]:
+        return 0.0
+    hessian = objective.columns(support.indices).hessian(at)
+    return float(np.linalg.eigvalsh(np.asarray(hessian, dtype=np.float64))[-1])
 
 
 def _outside(constraint: Constraint, at: Evaluation, support: Support) -> Array:

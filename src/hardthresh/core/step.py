@@ -54,12 +54,18 @@ class StepRule(ABC):
         return None
 
     def length(
-        self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, inside: Array
+        self,
+        objective: Objective,
+        constraint: Constraint,
+        at: Evaluation,
+        direction: Array,
+        inside: Array,
+        supports: int,
     ) -> float:
         """Return the first step to try, for `AcceleratedIHT`; for rules without memory only.
 
-        `inside` is the part of the direction on the support of the point, or all of it where that is negligible; 0
-        stands for a rule that finds no step.
+        `inside` is the part of the direction on the support of the point, or all of it where that is negligible, and
+        is on the union of so many `supports` of the set, or anywhere for 0. A rule that finds no step returns 0.
         """
         raise NotImplementedError(f"{type(self).__name__} finds its step by moving")
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf, isnan, sqrt
 
 from .beyond import value_beyond
@@ -28,7 +29,7 @@ from .stationarity import feasibility_residual, gradient_scale, is_negligible, n
 from .typing import library
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Run:
     """A run so far, as stopping rules see it; `start` is its first state, where that is known."""
 
@@ -37,6 +38,11 @@ class Run:
     state: State
     seconds: float
     start: State | None = None
+
+    @cached_property
+    def rounding(self) -> float:
+        """How much of the value of the state may be rounding, found once for all rules; see `value_rounding`."""
+        return value_rounding(self.objective, self.state.at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +211,7 @@ class RelativeDecrease(StopRule):
         if not run.state.exact:
             return None
         change, scale = abs(trace.previous_value - now), max(abs(now), abs(trace.null_value - now))
-        if not change <= max(self.tol * scale, value_rounding(run.objective, run.state.at)):
+        if not change <= max(self.tol * scale, run.rounding):
             return None
         return Stop(Status.SMALL_DECREASE, f"the last iteration changed the objective by {change:.3g}")
 
@@ -287,11 +293,10 @@ class LowerBound(StopRule):
         if bound == -inf:
             return None
         gap, scale = run.state.value - bound, run.state.trace.null_value - bound
-        rounding = value_rounding(objective, run.state.at)
-        if gap > max(self.tol, 1e-6) * scale and gap > rounding:
+        if gap > max(self.tol, 1e-6) * scale and gap > run.rounding:
             return None
         attained = objective.attains_bound() or not _recedes(run)
-        if attained and gap > max(self.tol * scale, rounding):
+        if attained and gap > max(self.tol * scale, run.rounding):
             return None
         status = Status.LOWER_BOUND if attained else Status.NO_MINIMISER
         return Stop(status, f"the objective {run.state.value:.3g} is at its lower bound {bound:.3g}")

@@ -44,6 +44,10 @@ class Support(ABC):
         """Return the support with one of its coordinates, or groups, replaced by another."""
         raise TypeError(f"{type(self).__name__} does not exchange coordinates or groups of them")
 
+    def plain(self) -> Support:
+        """Return the same support without anything that is still on its way from a device: what files hold."""
+        return self
+
     @property
     def degrees_of_freedom(self) -> int:
         """The dimension of the subspace; a subclass without `indices` must define it."""
@@ -81,6 +85,7 @@ def of_kind(kind: Support, support: Support) -> Support:
     What was stored are the first fields of any kind; the others, such as the coordinates of each group, are those of
     `kind`.
     """
+    kind = kind.plain()
     if type(support) is type(kind):
         return support
     old: Any = support

@@ -166,7 +166,7 @@ def in_pieces(function: Callable[[Piece], Part], pieces: Sequence[Piece]) -> lis
                     return
                 parts[number] = function(piece)  # type: ignore[call-overload]
 
-    helpers = _submit(work, min(thread_count(), len(pieces)) - 1)
+    helpers = _helpers(work, min(thread_count(), len(pieces)) - 1)
     try:
         work()
     finally:
@@ -178,13 +178,32 @@ def in_pieces(function: Callable[[Piece], Part], pieces: Sequence[Piece]) -> lis
     return parts  # type: ignore[return-value]
 
 
-def _submit(work: Callable[[], None], times: int) -> list[Future[None]]:
-    """Submit work to other threads; return no futures if the interpreter is shutting down."""
+def _helpers(work: Callable[[], None], times: int) -> list[Future[None]]:
+    """Submit work to other threads, if the system and the interpreter still start any; the caller works, too.
+
+    The futures are ours, because a pool that cannot start a thread keeps the work without returning a future for it.
+    """
     with _process.lock:
         if _process.pool is None:
             _process.pool = ThreadPoolExecutor(_processors(), thread_name_prefix="hardthresh")
         pool = _process.pool
+    helpers: list[Future[None]] = []
+    for _ in range(times):
+        helpers.append(Future())
+        try:
+            pool.submit(_run, work, helpers[-1])
+        except RuntimeError:  # there is no room for its stack, or the pool is closed once the main thread has ended
+            break
+    return helpers
+
+
+def _run(work: Callable[[], None], helper: Future[None]) -> None:
+    """Do some work, unless it was cancelled."""
+    if not helper.set_running_or_notify_cancel():
+        return
     try:
-        return [pool.submit(work) for _ in range(times)]
-    except RuntimeError:  # the pool is closed once the main thread has ended; the caller does the work alone
-        return []
+        work()
+    except BaseException as error:  # raised by `result` in the thread of the caller
+        helper.set_exception(error)
+    else:
+        helper.set_result(None)

@@ -9,6 +9,7 @@ import numpy as np
 
 from .beyond import large_entries, value_beyond
 from .errors import NotFiniteError
+from .lazy import scalar
 from .objective import RecedingObjective, value_rounding
 from .result import Status
 from .schema import stored
@@ -26,10 +27,11 @@ and f at the end of a longer one, within the bounds, shows whether it falls."""
 
 
 def is_finite(state: State) -> bool:
-    """Return whether the objective and its gradient are finite numbers."""
-    gradient = state.at.gradient
+    """Return whether the objective and its gradient are finite numbers; lazy on a device."""
+    gradient, value = state.at.gradient, state.at.value
     xp = library(gradient)
-    return isfinite(state.value) and bool(xp.all(xp.isfinite(gradient)))
+    finite: bool = (abs(value) < inf) & scalar(xp.all(xp.isfinite(gradient)))
+    return finite
 
 
 @stored("stop/not_finite")

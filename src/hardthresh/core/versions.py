@@ -12,8 +12,8 @@ from .threads import described_libraries, thread_count
 REQUIRED = ("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "array-api-compat", "narwhals")
 """The packages that every installation has, those of scikit-learn that are used directly included."""
 OPTIONAL = (
-    *("torch", "jax", "dask", "pandas", "polars", "pyarrow", "pooch"),
-    *("matplotlib", "jinja2", "typer", "rich"),
+    *("torch", "jax", "dask", "distributed", "pandas", "polars", "pyarrow", "h5py", "zarr", "duckdb"),
+    *("adbc-driver-postgresql", "pooch", "matplotlib", "jinja2", "typer", "rich"),
 )
 """The packages that extras install or whose objects are accepted."""
 
