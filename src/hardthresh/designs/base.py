@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import nan
 
 from hardthresh.arrays import gather, namespace
+from hardthresh.core.lazy import scalar
 from hardthresh.core.meter import Meter
 from hardthresh.core.typing import Array
 
 
 class LinearMap(ABC):
     """A linear map from a point to predictions: a number, or a row of numbers, for each of some examples."""
+
+    lacks: Mapping[str, str] = {}
+    """What objectives on it do not offer, and why, as a message says it: ``rows`` where a few cost as much as all."""
 
     @abstractmethod
     def predict(self, w: Array) -> Array:
@@ -44,6 +49,11 @@ class Design(LinearMap):
 
     has_columns: bool = True
     """False where only products with the whole matrix are known: a linear model on it is not a `LinearObjective`."""
+
+    @property
+    def readings(self) -> float:
+        """How many times the columns were read from a file so far, some of them as their share; NaN in memory."""
+        return nan
 
     @property
     @abstractmethod
@@ -172,16 +182,21 @@ class Metered(Design):
         self.stores_zeros = design.stores_zeros
         self.lazy = design.lazy
         self.has_columns = design.has_columns
+        self.lacks = design.lacks
 
     @property
     def shape(self) -> tuple[int, int]:
         return self._design.shape
 
+    @property
+    def readings(self) -> float:
+        return self._design.readings
+
     def zeros(self, size: int) -> Array:
         return self._design.zeros(size)
 
     def predict(self, w: Array) -> Array:
-        nonzero = int(namespace(w).count_nonzero(w))
+        nonzero = scalar(namespace(w).count_nonzero(w))
         self._meter.add(self._share * nonzero / max(self.shape[1], 1))  # of a matrix, the passes of its columns
         return self._design.predict(w)
 

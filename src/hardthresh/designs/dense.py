@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from array_api_compat import device
@@ -23,7 +23,7 @@ from hardthresh.arrays import (
     scatter,
     where_true,
 )
-from hardthresh.arrays.pieces import number_of_pieces, ranges, sum_in_order
+from hardthresh.arrays.pieces import number_of_pieces, ranges, steps, sum_in_order
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.threads import in_pieces
 from hardthresh.core.typing import Array, is_numpy
@@ -59,6 +59,9 @@ class DenseDesign(Design):
         If it is not a matrix, holds NaN or infinity, or is not numeric.
     """
 
+    _is_part = False
+    """Whether these are columns of a larger matrix on a device: then none are looked for among them."""
+
     def __init__(self, X: Array) -> None:
         X = as_floating(X, name="X")
         if X.ndim != 2:
@@ -84,7 +87,7 @@ class DenseDesign(Design):
         return namespace(self._X).zeros(size, dtype=self._X.dtype, device=device(self._X))
 
     def predict(self, w: Array) -> Array:
-        if self.shape[1] < 64:
+        if self.shape[1] < 64 or self._is_part:
             return product(self._X, w)
         chosen = where_true(w != 0 if w.ndim == 1 else namespace(w).any(w != 0, axis=1))
         if 4 * chosen.shape[0] >= self.shape[1]:
@@ -123,7 +126,8 @@ class DenseDesign(Design):
         xp = namespace(weights)
         total: Array
         Z = self._X if other is None else other.dense()
-        if weights.shape[0] and bool(xp.all(weights == weights[0])):  # no scaled copy is needed
+        asked = is_numpy(weights) and weights.shape[0] > 0  # a device is not: the host would wait
+        if asked and bool(np.all(weights == weights[0])):  # no scaled copy is needed
             total = gram_product(self._X) if other is None else product(self._X.T, Z)
             total *= weights[0]
             return total
@@ -151,7 +155,9 @@ class DenseDesign(Design):
             return self
         if is_large_part(self, self.shape[0] * indices.shape[0]):
             return SomeColumns(self, indices)
-        return self.of(gather_columns(self._X, indices))
+        part = self.of(gather_columns(self._X, indices))
+        part._is_part = not is_numpy(self._X)
+        return part
 
     def rows(self, indices: Array | slice) -> Design:
         if not isinstance(indices, slice) and is_large_part(self, indices.shape[0] * self.shape[1]):
@@ -226,7 +232,7 @@ class DenseDesign(Design):
 def _ranges(length: int, width: int, narrowest: int = 1) -> list[slice]:
     """Return ranges of a length of which blocks of some width are small enough to copy, or the narrowest allowed."""
     size = max(narrowest, _BLOCK // max(width, 1))
-    return [slice(start, min(start + size, length)) for start in range(0, length, size)]
+    return steps(length, size)
 
 
 def _squares(X: Array, center: Array | None) -> Array:
@@ -347,11 +353,16 @@ def finish_moments(design: Design, mean: Array, variance: Array, weights: Array)
             xp.where(inside, scatter(new, some, mean.shape[0]), old)
             for new, old in zip(accurate, (mean, variance), strict=True)
         )
+    deviation = deviations(mean, variance, dtype)
+    return xp.astype(mean, dtype), xp.astype(deviation, dtype)
+
+
+def deviations(mean: Array, variance: Array, dtype: Any) -> Array:
+    """Return standard deviations in double precision; 0 for columns, with entries in a dtype, that are constant."""
+    xp = namespace(mean)
     deviation = xp.sqrt(xp.where(variance < 0, 0 * variance, variance))
     rounding = max(64 * float(xp.finfo(xp.float64).eps), 2 * float(xp.finfo(dtype).eps))
-    constant = deviation <= rounding * xp.abs(mean)
-    deviation = xp.where(constant, xp.zeros_like(deviation), deviation)
-    return xp.astype(mean, dtype), xp.astype(deviation, dtype)
+    return xp.where(deviation <= rounding * xp.abs(mean), xp.zeros_like(deviation), deviation)
 
 
 def is_large_part(design: Design, entries: int) -> bool:
@@ -398,7 +409,7 @@ class _Part(Design):
         n, d = self.shape
         size = max(_PART_BLOCK // (d + width), _FEWEST_ROWS)
         size = max(1, min(size, _LARGEST_COPY // (d + width)))
-        return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+        return steps(n, size)
 
 
 class SomeRows(_Part):

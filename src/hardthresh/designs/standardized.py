@@ -19,7 +19,7 @@ from .sparse import SparseDesign
 _FAR, _RANGE = 8.0, 1e15
 """Columns whose mean is more than so many of their scales from zero, or whose scale is outside this range, are not
 multiplied in single precision: its rounding of 6e-8 would exceed a millionth of the standardised column, or squares of
-entries would leave its range."""
+entries, of which products are sums, would leave its range. So squares of columns of such scales are not taken there."""
 
 
 class Standardized(Design):
@@ -35,6 +35,8 @@ class Standardized(Design):
         Whether a last column of ones is appended.
     known : tuple of arrays, shapes (n,) and (d,), optional
         Weights, and the weighted squares of the standardised columns if these are known already.
+    begun : float
+        The readings of X before those that are counted for this matrix.
 
     Notes
     -----
@@ -48,14 +50,22 @@ class Standardized(Design):
         inverse_scale: Array,
         intercept: bool,
         known: tuple[Array, Array] | None = None,
+        begun: float = 0.0,
     ) -> None:
         self._design = design
         self.stores_zeros = design.stores_zeros
+        self.lazy = design.lazy
         self.has_columns = design.has_columns
+        self.lacks = design.lacks
         self.mean = mean
         self.inverse_scale = inverse_scale
         self._intercept = intercept
         self._known = known
+        self._begun = begun
+
+    @property
+    def readings(self) -> float:
+        return self._design.readings - self._begun
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -80,29 +90,40 @@ class Standardized(Design):
 
     def screening_pullback(self, r: Array) -> Array:
         xp, scale = namespace(r), self.inverse_scale
-        moderate = (xp.abs(self.mean) * scale <= _FAR) & ((scale == 0) | ((scale > 1 / _RANGE) & (scale < _RANGE)))
+        moderate = (xp.abs(self.mean) * scale <= _FAR) & ((scale == 0) | squares_fit_single(scale))
         if not bool(xp.all(moderate)):
             return self.pullback(r)
         return self._from_products(self._design.screening_pullback(r), r)
 
-    def _from_products(self, products: Array, r: Array) -> Array:
-        """Return the transposed map of r from that of the columns as they are."""
+    def _from_products(self, products: Array, r: Array, of: Design | None = None) -> Array:
+        """Return the transposed map of r, or of r times the columns of a design, from that of the raw columns."""
         xp = namespace(r)
-        total = xp.sum(r, axis=0)
-        mean, scale = (
-            (self.mean, self.inverse_scale) if r.ndim == 1 else (self.mean[:, None], self.inverse_scale[:, None])
-        )
+        total = xp.sum(r, axis=0) if of is None else of.pullback(r)
+        several = products.ndim == 2
+        mean, scale = (self.mean[:, None], self.inverse_scale[:, None]) if several else (self.mean, self.inverse_scale)
         inner = (products - mean * total) * scale
         return xp.concat([inner, total[None, ...]]) if self._intercept else inner
 
     def gram(self, weights: Array, other: Design | None = None) -> Array:
         right = self if other is None else other
-        assert isinstance(right, Standardized)
-        inner = self._gram(weights, right)
-        if not isinstance(self._design, SparseDesign) or all_finite(inner):
-            return inner
+        if not isinstance(right, Standardized):  # columns that were few enough to be standardised themselves
+            return self._from_products(self._design.gram(weights, right), weights, right)
+        if not is_numpy(weights):  # a device is not asked: the host would wait
+            return self._gram(weights, right)
+        sparse = isinstance(self._design, SparseDesign)
+        if self._squares_in_range() and right._squares_in_range():
+            inner = self._gram(weights, right)
+            if not sparse or all_finite(inner):
+                return inner
+        if not sparse:
+            return DenseDesign.of(self.dense()).gram(weights, None if right is self else DenseDesign.of(right.dense()))
         left = self._in_units()
         return left._gram(weights, left if right is self else right._in_units())
+
+    def _squares_in_range(self) -> bool:
+        """Return whether squares of entries, and sums of these, are in the range of the dtype."""
+        xp, scale = namespace(self.inverse_scale), self.inverse_scale
+        return bool(scale.dtype == xp.float64 or xp.all((scale == 0) | squares_fit_single(scale)))
 
     def _in_units(self) -> Standardized:
         """Return the same matrix from sparse columns whose largest entry is 1: no product of two of them overflows."""
@@ -135,6 +156,10 @@ class Standardized(Design):
             if bool(xp.all(xp.abs(r - times * weights) <= 8 * float(xp.finfo(r.dtype).eps) * xp.abs(r))):
                 inner = times * squares  # no pass
                 return xp.concat([inner, xp.sum(r)[None]]) if self._intercept else inner
+        if is_numpy(r) and not self._squares_in_range():  # a device is not asked: the host would wait
+            center = None if center is None else as_double(center)
+            squares = self.double().pullback_squares(as_double(r), center)
+            return namespace(r).astype(squares, r.dtype)
         center = self.zeros(self.shape[1]) if center is None else center
         used = self.inverse_scale > 0
         shift = center[:d] / xp.where(used, self.inverse_scale, xp.ones_like(self.inverse_scale))
@@ -151,6 +176,8 @@ class Standardized(Design):
     ) -> tuple[Array, Array, Array]:
         if not centred and bool(namespace(self.mean).any(self.mean != 0)):  # about zero, which is m for the design
             return super().part_moments(weights, y, parts, centred=centred)
+        if not self._squares_in_range():
+            return self.double().part_moments(as_double(weights), as_double(y), parts, centred=centred)
         xp, scale = namespace(y), self.inverse_scale
         mean, squares, products = self._design.part_moments(weights, y, parts, centred=centred)
         mean, squares, products = (mean - self.mean) * scale, squares * scale**2, products * scale
@@ -175,7 +202,7 @@ class Standardized(Design):
         chosen = Standardized(
             self._design.columns(inner), gather(self.mean, inner), gather(self.inverse_scale, inner), last
         )
-        return DenseDesign.of(chosen.dense()) if self.stores_zeros else chosen
+        return DenseDesign.of(chosen.dense()) if chosen.stores_zeros else chosen  # which may be a small part
 
     def block(self, rows: Array, columns: Array) -> Design:
         d = self._design.shape[1]
@@ -188,7 +215,8 @@ class Standardized(Design):
         return DenseDesign.of(entries)
 
     def rows(self, indices: Array | slice) -> Design:
-        return Standardized(self._design.rows(indices), self.mean, self.inverse_scale, self._intercept)
+        part = self._design.rows(indices)
+        return Standardized(part, self.mean, self.inverse_scale, self._intercept, begun=self._begun)
 
     def dense(self) -> Array:
         xp, X = namespace(self.mean), self._design.dense()
@@ -206,7 +234,8 @@ class Standardized(Design):
         return xp.concat([inner, ones], axis=1)
 
     def double(self) -> Design:
-        return Standardized(self._design.double(), as_double(self.mean), as_double(self.inverse_scale), self._intercept)
+        mean, scale = as_double(self.mean), as_double(self.inverse_scale)
+        return Standardized(self._design.double(), mean, scale, self._intercept, begun=self._begun)
 
     def moments(self, weights: Array) -> tuple[Array, Array]:
         xp = namespace(weights)
@@ -216,6 +245,11 @@ class Standardized(Design):
             return mean, deviation
         one = xp.ones((1,), dtype=mean.dtype, device=device(mean))
         return xp.concat([mean, one]), xp.concat([deviation, 0 * one])
+
+
+def squares_fit_single(scale: Array) -> Array:
+    """Return for each column, by its scale or the inverse, if sums of squares are in the range of single precision."""
+    return (scale > 1 / _RANGE) & (scale < _RANGE)
 
 
 def centred_block(design: Design, rows: Array, columns: Array, center: Array) -> Design:
@@ -277,14 +311,34 @@ def standardize(
     InvalidInputError
         If the variance of a column overflows, or, as they are not scaled, the squares of its entries.
     """
+    begun = design.readings
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
         mean, deviation = design.moments(weights)
-    xp = namespace(mean)
     if not (all_finite(mean) and all_finite(deviation)):
         raise InvalidInputError(
             "X has entries so large that the scale of a column overflows; rescale its columns first"
         )
-    if not (intercept if centre is None else centre):
+    mean, inverse, squares = scales(mean, deviation, scale=scale, centre=intercept if centre is None else centre)
+    return Standardized(design, mean, inverse, intercept, (weights, squares), begun)
+
+
+def scales(mean: Array, deviation: Array, *, scale: bool, centre: bool) -> tuple[Array, Array, Array]:
+    """Return what is subtracted from columns, the factors afterwards, and the mean squares that the columns then have.
+
+    Parameters
+    ----------
+    mean, deviation : array, shape (d,)
+        The moments of each column; the deviation of a constant one is 0.
+    scale, centre : bool
+        Whether columns are scaled, and whether they are centred.
+
+    Raises
+    ------
+    InvalidInputError
+        If these squares leave the range of the dtype.
+    """
+    xp = namespace(mean)
+    if not centre:
         deviation = xp.hypot(mean, deviation)
         mean = xp.zeros_like(mean)
     used = deviation > 0
@@ -300,4 +354,4 @@ def standardize(
         raise InvalidInputError(
             f"the squares of {numbered('column', j)} of X {how} {squares.dtype}; rescale it, or standardize"
         )
-    return Standardized(design, mean, inverse, intercept, (weights, squares))
+    return mean, inverse, squares
