@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from array_api_compat import device
 
-from hardthresh.arrays import gather, mask_of, namespace, scatter, to_numpy, top_k, where_true
+from hardthresh.arrays import gather, leading, mask_of, namespace, scatter, to_numpy, top_k, where_true
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.constraint import Constraint, CoordinateBudget, Projection
 from hardthresh.core.errors import InvalidInputError, format_value
+from hardthresh.core.lazy import scalar
 from hardthresh.core.registry import register
 from hardthresh.core.support import Support
-from hardthresh.core.typing import Array
+from hardthresh.core.typing import Array, is_numpy
 
 from .labels import free_coordinates
 from .supports import Coordinates
@@ -121,6 +122,13 @@ class Sparsity(Constraint):
             counted = counted & ~self._is_free(z)
         # half of z^2 - (z - inside)^2, without cancellation; inside is z where there are no bounds
         gain = xp.abs(z) if inside is z else inside * (z - 0.5 * inside)
+        if not is_numpy(z):  # as below, but for how the coordinates are listed: by Coordinates, when they are needed
+            plain = inside is z and not self.free  # then nothing is gained where z is zero, and nowhere else
+            ranked = gain if plain else xp.where(counted, gain, xp.full_like(gain, -inf))
+            chosen = counted & leading(ranked, min(self.k, z.shape[0]))
+            chosen = chosen | self._is_free(z) if self.free else chosen
+            support = Coordinates.of_mask(chosen, scalar(xp.any(xp.isnan(z))), start)
+            return Projection(xp.where(chosen, inside, xp.zeros_like(inside)), support)
         chosen = where_true(counted)
         chosen = gather(chosen, top_k(gather(gain, chosen), self.k))
         if self.free:
@@ -128,11 +136,17 @@ class Sparsity(Constraint):
         return Projection(scatter(gather(inside, chosen), chosen, z.shape[0]), Coordinates(chosen))
 
     def project_onto(self, z: Array, support: Support, start: Support | None = None) -> Projection:
+        assert isinstance(support, Coordinates)
         indices = support.indices
         counted = indices.shape[0] - len(self.free)
         if counted > self.k or self.lower is not None or self.upper is not None:
             return self.project(z, start)
         xp = namespace(z)
+        if not is_numpy(z):
+            kept = support.mask(z.shape[0]) & (z != 0)
+            kept = kept | self._is_free(z) if self.free else kept
+            at_kept = Coordinates.of_mask(kept, scalar(xp.any(xp.isnan(z))), support)
+            return Projection(xp.where(kept, z, xp.zeros_like(z)), at_kept)
         values = gather(z, indices)
         if bool(xp.any(xp.isnan(values))):
             return self.project(z, start)  # which says what is wrong
@@ -148,6 +162,9 @@ class Sparsity(Constraint):
         assert isinstance(support, Coordinates)
         return len(support) - len(self.free) >= self.k
 
+    def at_most(self, shape: tuple[int, ...]) -> int | None:
+        return min(self.k + len(self.free), shape[0])
+
     def structure(self, shape: tuple[int, ...]) -> CoordinateBudget:
         candidates = shape[0] - len(self.free)
         if self.lower is None and self.upper is None:
@@ -161,6 +178,9 @@ class Sparsity(Constraint):
         size = namespace(v).abs(v)
         if self.free:
             size = namespace(v).where(self._is_free(v), inf, size)
+        if not is_numpy(v):
+            kept = leading(size, min(self.k + len(self.free), v.shape[0]))
+            return namespace(v).where(kept, v, namespace(v).zeros_like(v))
         chosen = top_k(size, self.k + len(self.free))
         return scatter(gather(v, chosen), chosen, v.shape[0])
 

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from array_api_compat import device
 
-from hardthresh.arrays import Grouping, mask_of, namespace, to_numpy, union, where_true
+from hardthresh.arrays import Grouping, mask_of, namespace, refuse_nan, to_numpy, union, where_true
+from hardthresh.core.few import first_true
+from hardthresh.core.lazy import at_hand, scalar
 from hardthresh.core.schema import stored
 from hardthresh.core.support import Support, stored_as_array
 from hardthresh.core.typing import Array
@@ -24,6 +26,12 @@ def exchanged(indices: Array, removed: int, added: int) -> Array:
     """Return increasing indices with one of them replaced by another."""
     newcomer = namespace(indices).zeros_like(indices[:1]) + added
     return union(indices[indices != removed], newcomer)
+
+
+def same_entries(a: Array, b: Array) -> bool:
+    """Return whether two arrays of one shape have the same entries; of a device, as a number that is not here yet."""
+    same: bool = scalar(namespace(a, b).all(a == b))
+    return same
 
 
 @stored_as_array(1)
@@ -42,9 +50,23 @@ class Coordinates(Support):
 
     indices: Array
 
+    @staticmethod
+    def of_mask(mask: Array, has_nan: bool = False, start: Support | None = None) -> Coordinates:
+        """Return the support of the coordinates where a mask is true; `has_nan` says that it means nothing.
+
+        With the support that a projection started from it is compared at once: the host will ask.
+        """
+        if at_hand(has_nan):
+            refuse_nan(has_nan)
+        return MaskedCoordinates(mask, has_nan, start)
+
+    def mask(self, size: int) -> Array:
+        """Return which of all coordinates are in the support."""
+        return mask_of(self.indices, size)
+
     def restrict(self, v: Array) -> Array:
         xp = namespace(v)
-        return xp.where(mask_of(self.indices, v.shape[0]), v, xp.zeros_like(v))
+        return xp.where(self.mask(v.shape[0]), v, xp.zeros_like(v))
 
     def exchange(self, removed: int, added: int) -> Coordinates:
         """Return the support with one coordinate replaced by another."""
@@ -71,7 +93,71 @@ class Coordinates(Support):
         return np.array(indices, dtype=dtype) if copy else np.asarray(indices, dtype=dtype)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({[*self]})"
+        return f"Coordinates({[*self]})"
+
+
+class MaskedCoordinates(Coordinates):
+    """Coordinates of a vector on a device, which are counted and listed only when they are asked for.
+
+    The shape of the list depends on the data, so that the host has to wait for it.
+
+    Parameters
+    ----------
+    mask : array of bool, shape (n,)
+        Where they are.
+    has_nan : bool
+        Whether there was NaN in the point that they are of, which is refused when they are asked for.
+    start : Support, optional
+        What they will be compared with.
+    """
+
+    __slots__ = ("_compared", "_count", "_has_nan", "_listed", "_mask")
+
+    _mask: Array
+    _has_nan: bool
+    _count: int
+    _listed: Array | None
+    _compared: tuple[Array, bool] | None
+
+    def __init__(self, mask: Array, has_nan: bool, start: Support | None = None) -> None:
+        xp = namespace(mask)
+        count = scalar(xp.count_nonzero(mask))
+        values = {"_mask": mask, "_has_nan": has_nan, "_count": count, "_listed": None, "_compared": None}
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        if isinstance(start, MaskedCoordinates):
+            object.__setattr__(self, "_compared", (start._mask, same_entries(mask, start._mask)))
+
+    @property
+    def indices(self) -> Array:
+        """The coordinates, increasing, in the library of the point."""
+        if self._listed is None:
+            refuse_nan(self._has_nan)
+            object.__setattr__(self, "_listed", first_true(self._mask, int(self._count)))
+        return self._listed
+
+    def plain(self) -> Coordinates:
+        return Coordinates(self.indices)
+
+    def mask(self, size: int) -> Array:
+        return self._mask
+
+    def __or__(self, other: Support) -> Coordinates:
+        assert isinstance(other, Coordinates)
+        return MaskedCoordinates(self._mask | other.mask(self._mask.shape[0]), self._has_nan)
+
+    __ror__ = __or__
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Coordinates):
+            return False
+        mask = other.mask(self._mask.shape[0])
+        if self._compared is not None and self._compared[0] is mask:
+            return self._compared[1]
+        return same_entries(self._mask, mask)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Coordinates, (self.indices,)
 
 
 @stored("support/groups")

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from math import inf, isfinite, log, nan
+from math import inf, log
 from typing import ClassVar
 
 import numpy as np
 
 from hardthresh.arrays import namespace, to_numpy
 from hardthresh.core.errors import CapabilityError, InvalidInputError
+from hardthresh.core.lazy import to_host_together
 from hardthresh.core.registry import registered
 from hardthresh.core.typing import Array
 
 from .contract import BaseLoss
 from .contrasts import Contrasts
-from .location import average, crossing
+from .location import average, crossing, quotient
 from .mean import InnerHessian, MeanOverExamples, ScalarMeanLoss
 
 
@@ -145,8 +146,11 @@ class Loss(BaseLoss):
         weights : array, shape (n,)
             Non-negative weights; only their ratios matter.
         """
-        slope, bend = weights @ np.square(self.gradient(y, u)), weights @ self.curvature(y, u)
-        return float(slope / bend) if bend > 0 and isfinite(slope) else nan
+        return quotient(*self.dispersion_sums(y, u, weights))
+
+    def dispersion_sums(self, y: np.ndarray, u: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+        """Return the numerator and the denominator of the dispersion, which are sums over rows."""
+        return float(weights @ np.square(self.gradient(y, u))), float(weights @ self.curvature(y, u))
 
     def recession(self, y: Array) -> Array:
         """Return for each target the direction of the prediction, +1 or -1, in which the loss decreases for ever.
@@ -175,6 +179,13 @@ class Loss(BaseLoss):
         per_example = losses if losses.ndim == 1 else xp.mean(losses, axis=1)
         return float(xp.sum(weights * per_example)) / float(xp.sum(weights))
 
+    saturates: ClassVar[bool] = False
+    """Whether a parameter of the loss changes `saturated`, so that fits with different ones are compared with it."""
+
+    def saturated(self, y: np.ndarray) -> np.ndarray:
+        """Return the log-likelihood of each target that is predicted exactly, up to a constant of the data."""
+        return np.zeros(y.shape)
+
     def working_criterion(self, y: Array, u: Array, weights: Array, n: float) -> float:
         """Return minus twice the log-likelihood; or without one n times the logarithm of the mean loss.
 
@@ -183,7 +194,26 @@ class Loss(BaseLoss):
         """
         if self.has_likelihood:
             return self.minus_twice_log_likelihood(y, u, weights, n)
-        mean = self.weighted_mean(y, u, weights)
+        return self.criterion_of_mean(self.weighted_mean(y, u, weights), n)
+
+    def criterion_of_mean(self, mean: float, n: float) -> float:
+        """Return `working_criterion` of n examples whose mean loss is known, up to a constant of the data.
+
+        By default that of a loss without a dispersion, or without a likelihood. Losses whose dispersion is estimated
+        from their mean override it.
+
+        Raises
+        ------
+        CapabilityError
+            If the likelihood depends on more than the mean loss.
+        """
+        if self.unit_dispersion:
+            return 2.0 * n * mean
+        if self.has_likelihood:
+            raise CapabilityError(
+                f"the likelihood of the {type(self).__name__} loss is no function of its mean; give the number of "
+                "features, or rows that fit into memory"
+            )
         return n * log(mean) if mean > 0.0 else -inf
 
     def check_domain(self, y: Array, counted: np.ndarray | None = None) -> None:
@@ -235,5 +265,5 @@ class PointwiseMean(MeanOverExamples, ScalarMeanLoss):
         return InnerHessian(bound * self.weights) if bound < inf else None
 
     def contrasts(self) -> Contrasts:
-        weights = to_numpy(self.weights)
-        return Contrasts(np.sign(weights * to_numpy(self.loss.recession(self.y))), weights > 0)
+        weights, recession = to_host_together(self.weights, self.loss.recession(self.y))
+        return Contrasts(np.sign(weights * recession), weights > 0)

@@ -33,6 +33,10 @@ class BaseLoss(ABC):
     curvature_bound: ClassVar[float] = inf
     """The largest second derivative, or eigenvalue of second derivatives; inf if there is none, or none is known."""
 
+    linear_in_target: ClassVar[bool] = False
+    """Whether both derivatives are linear in the target, as for generalised linear models: where all predictions are
+    the same, means of targets then say what they are."""
+
     classifies: ClassVar[bool] = False
     """Whether targets are classes, or probabilities of one; estimators then take labels."""
 
@@ -119,7 +123,11 @@ class BaseLoss(ABC):
         CapabilityError
             If the loss is no likelihood, as is the default.
         """
-        raise CapabilityError(
+        raise self.no_likelihood()
+
+    def no_likelihood(self) -> CapabilityError:
+        """Return the refusal of an information criterion where there is no likelihood."""
+        return CapabilityError(
             f"the {type(self).__name__} loss has no likelihood for an information criterion; compare models by "
             "cross-validation"
         )

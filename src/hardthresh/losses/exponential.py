@@ -24,12 +24,10 @@ def capped_exp(u: Array) -> tuple[Array, Array]:
     """
     xp = namespace(u)
     cap = exponent_cap(u.dtype, xp)
-    beyond = xp.where(u > cap, u - cap, 0 * u)
-    return xp.exp(u - beyond), beyond
+    return xp.exp(xp.clip(u, max=cap)), xp.clip(u - cap, min=0.0)
 
 
 def exponential_excess(x: Array) -> Array:
     """Return e^x - 1 - x without cancellation, for x that are not large; not negative by rounding."""
     xp = namespace(x)
-    excess = xp.expm1(x) - x
-    return xp.where(excess > 0, excess, 0 * excess)
+    return xp.clip(xp.expm1(x) - x, min=0.0)

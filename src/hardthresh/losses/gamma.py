@@ -13,7 +13,7 @@ from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 
 from .exponential import capped_exp, exponential_excess
-from .log_link import LogLink, pearson_dispersion
+from .log_link import LogLink, pearson_sums
 
 
 @register("loss", "gamma")
@@ -62,13 +62,15 @@ class Gamma(LogLink):
     def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
         return np.asarray(np.exp(u) * rng.gamma(1 / noise**2, noise**2, u.shape))
 
-    def dispersion(self, y: np.ndarray, u: np.ndarray, weights: np.ndarray) -> float:
-        """Return Pearson's estimate, for a variance proportional to the square of the mean."""
-        return pearson_dispersion(y, u, weights, 2.0)
+    def dispersion_sums(self, y: np.ndarray, u: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+        """Return those of Pearson's estimate, for a variance proportional to the square of the mean."""
+        return pearson_sums(y, u, weights, 2.0)
 
     def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
         """Return it for gamma distributions of the most likely shape, the inverse of the dispersion."""
-        mean = self.weighted_mean(y, u, weights)
+        return self.criterion_of_mean(self.weighted_mean(y, u, weights), n)
+
+    def criterion_of_mean(self, mean: float, n: float) -> float:
         if not mean > 0.0:
             return -inf
         shape = _shape(mean)

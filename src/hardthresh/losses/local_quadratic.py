@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hardthresh.arrays import namespace
+from hardthresh.core.lazy import inner, scalar
 from hardthresh.core.typing import Array
 
 from .mean import InnerHessian, MeanLoss
@@ -41,7 +42,8 @@ class QuadraticMean(MeanLoss):
 
     def value(self, u: Array) -> float:
         gap = u - self.at
-        return self.mean + float(namespace(u).sum(self.slopes_there * gap)) + 0.5 * self.inner.along(gap)
+        linear: float = inner(self.slopes_there, gap)
+        return self.mean + linear + 0.5 * self.inner.along(gap)
 
     def value_and_slopes(self, u: Array) -> tuple[float, Array]:
         return self.value(u), self.slopes(u)
@@ -54,7 +56,7 @@ class QuadraticMean(MeanLoss):
 
     def terms(self, u: Array) -> float:
         xp, gap = namespace(u), u - self.at
-        linear = float(xp.sum(xp.abs(self.slopes_there * gap) + xp.abs(self.slopes(u) * u)))
+        linear: float = scalar(xp.sum(xp.abs(self.slopes_there * gap) + xp.abs(self.slopes(u) * u)))
         return abs(self.mean) + linear + 0.5 * abs(self.inner.along(gap))
 
 

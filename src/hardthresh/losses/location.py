@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isfinite, nan
 
 import numpy as np
 
@@ -15,6 +16,11 @@ def average(y: Array, weights: Array) -> float:
     """Return the weighted mean, in the precision of the numbers."""
     xp = namespace(y)
     return float(xp.sum(weights * y)) / float(xp.sum(weights))
+
+
+def quotient(above: float, below: float) -> float:
+    """Return a quotient of sums; NaN if the denominator is not positive, or the numerator has overflowed."""
+    return above / below if below > 0 and isfinite(above) else nan
 
 
 def check_squares(y: Array, least: float = 0.0) -> None:

@@ -18,6 +18,7 @@ from .location import average
 class LogLink(Loss):
     """Base of the losses of log-means u: the expected target is e^u."""
 
+    linear_in_target: ClassVar[bool] = True
     multiplies: ClassVar[str] = "the expected target"
 
     def mean(self, u: Array) -> Array:
@@ -39,8 +40,8 @@ class LogLink(Loss):
 
 
 @without_overflow_warnings
-def pearson_dispersion(y: np.ndarray, u: np.ndarray, weights: np.ndarray, power: float) -> float:
-    r"""Return the mean of squared residuals over variances that are a power of the mean, by Pearson.
+def pearson_sums(y: np.ndarray, u: np.ndarray, weights: np.ndarray, power: float) -> tuple[float, float]:
+    r"""Return the sums of Pearson's estimate: squared residuals over variances that are a power of the mean.
 
     .. math:: \sum_i \omega_i \frac{(y_i - \mu_i)^2}{\mu_i^{\text{power}}} \Big/ \sum_i \omega_i,
               \qquad \mu_i = e^{u_i}
@@ -50,4 +51,4 @@ def pearson_dispersion(y: np.ndarray, u: np.ndarray, weights: np.ndarray, power:
     P. McCullagh and J. A. Nelder (1989), *Generalized Linear Models*, Section 8.3.
     """
     ratio = (y * np.exp(-u) - 1) ** 2 * np.exp((2 - power) * u)  # no overflow in the squares of large means
-    return average(ratio, weights)
+    return float(np.sum(weights * ratio)), float(np.sum(weights))

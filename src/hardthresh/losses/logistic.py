@@ -35,6 +35,7 @@ class Logistic(Loss):
     """
 
     curvature_bound: ClassVar[float] = 0.25
+    linear_in_target: ClassVar[bool] = True
     domain: ClassVar[str] = "0, 1 or between"
     recoding: ClassVar[str] = "; recode labels -1 and 1 as (y + 1) / 2"
     classifies: ClassVar[bool] = True
@@ -77,7 +78,7 @@ class Logistic(Loss):
         return np.asarray(rng.random(u.shape) < sigmoid(u / noise), dtype=u.dtype)
 
     def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
-        return 2.0 * n * self.weighted_mean(y, u, weights)
+        return self.criterion_of_mean(self.weighted_mean(y, u, weights), n)
 
 
 def _small(u: Array) -> Array:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hardthresh.arrays import double, move, namespace
+from hardthresh.core.lazy import inner
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design
 
@@ -37,7 +38,8 @@ class InnerHessian:
 
     def along(self, v: Array) -> float:
         """Return v' times the matrix times v."""
-        return float(namespace(v).sum(self.diagonal * v * v))
+        along: float = inner(self.diagonal * v, v)
+        return along
 
     def gram(self, design: Design, other: Design | None = None) -> Array:
         """Return X' times the matrix times Z, for Z another design of the same rows (default: X)."""
@@ -182,4 +184,5 @@ class MeanOverExamples(MeanLoss):
 
     def _mean(self, losses: Array) -> float:
         """Return the weighted mean of the losses of the examples."""
-        return float(namespace(losses).sum(self.weights * losses))
+        mean: float = inner(self.weights, losses)
+        return mean

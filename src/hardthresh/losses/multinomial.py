@@ -54,6 +54,8 @@ class Multinomial(VectorLoss):
 
     n_classes: int | None = None
 
+    domain: ClassVar[str] = "class numbers 0, 1, ..."
+    recoding: ClassVar[str] = "; number the classes first"
     curvature_bound: ClassVar[float] = 0.5
     one_target: ClassVar[bool] = True
     classifies: ClassVar[bool] = True
@@ -73,14 +75,17 @@ class Multinomial(VectorLoss):
 
     def check_targets(self, y: Array) -> None:
         found = to_numpy(y)
-        most = np.inf if self.n_classes is None else self.n_classes
-        good = (found >= 0) & (found < most) & (found == np.floor(found)) & np.isfinite(found)
-        for (place,) in np.argwhere(~good)[:1].tolist():
+        for (place,) in np.argwhere(~to_numpy(self.in_domain(y)))[:1].tolist():
             limit = "" if self.n_classes is None else f" below {self.n_classes}"
             raise InvalidInputError(
-                f"the Multinomial loss needs targets that are class numbers 0, 1, ...{limit}; y[{place}] is "
-                f"{float(found[place])}; number the classes first"
+                f"the Multinomial loss needs targets that are {self.domain}{limit}; y[{place}] is "
+                f"{float(found[place])}{self.recoding}"
             )
+
+    def in_domain(self, y: Array) -> Array:
+        """Return, for each target, whether it is the number of a class."""
+        xp, most = namespace(y), np.inf if self.n_classes is None else self.n_classes
+        return (y >= 0) & (y < most) & (y == xp.floor(y)) & xp.isfinite(y)
 
     def value(self, y: Array, u: Array) -> Array:
         return self.value_and_gradient(y, u)[0]

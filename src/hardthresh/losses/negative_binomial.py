@@ -56,6 +56,7 @@ class NegativeBinomial(LogLink):
     domain: ClassVar[str] = "finite numbers >= 0"
     unit_dispersion: ClassVar[bool] = True  # besides the shape, which is given
     target_kind: ClassVar[str] = "counts"
+    saturates: ClassVar[bool] = True
     score_name: ClassVar[str] = "neg_mean_negative_binomial_deviance"
 
     def __post_init__(self) -> None:
@@ -93,11 +94,16 @@ class NegativeBinomial(LogLink):
         rate = np.exp(u) * rng.gamma(self.theta / noise**2, noise**2 / self.theta, u.shape)
         return np.asarray(noise**2 * rng.poisson(rate / noise**2))
 
-    def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
-        """Return it for the shape of this loss, up to a constant that does not depend on the shape either."""
+    def saturated(self, y: np.ndarray) -> np.ndarray:
+        """Return the log-likelihood of each count that is expected exactly, but for the factorial of the count."""
         from scipy.special import gammaln, xlogy
 
-        t, theta = double(y), self.theta
-        saturated = gammaln(t + theta) - gammaln(theta) + xlogy(t, t / (t + theta)) - theta * np.log1p(t / theta)
+        theta = self.theta
+        saturated = gammaln(y + theta) - gammaln(theta) + xlogy(y, y / (y + theta)) - theta * np.log1p(y / theta)
+        return np.asarray(saturated)
+
+    def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
+        """Return it for the shape of this loss, up to a constant that does not depend on the shape either."""
+        saturated = self.saturated(double(y))
         per_example = saturated if saturated.ndim == 1 else saturated.mean(axis=1)
         return 2.0 * n * (self.weighted_mean(y, u, weights) - average(per_example, double(weights)))

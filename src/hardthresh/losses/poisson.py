@@ -62,9 +62,8 @@ class Poisson(LogLink):
         xp = namespace(u)
         one = xp.ones_like(y)
         known = xp.where(y > 0, y, one)
-        gap = xp.where(y > 0, u - xp.log(known), 0 * u)
-        near = xp.where(xp.abs(gap) < 1, gap, 0 * gap)  # there e^u - y - y gap would cancel
-        small = known * exponential_excess(near)
+        gap = u - xp.log(known)  # without y > 0 it counts 0 times
+        small = known * exponential_excess(xp.clip(gap, -1, 1))  # there e^u - y - y gap would cancel
         rate, beyond = capped_exp(u)
         total = rate * (1 + beyond + 0.5 * beyond * beyond)
         value = xp.where((y > 0) & (xp.abs(gap) < 1), small, total - y - y * gap)
@@ -77,4 +76,4 @@ class Poisson(LogLink):
         return np.asarray(noise**2 * rng.poisson(np.exp(u) / noise**2))
 
     def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
-        return 2.0 * n * self.weighted_mean(y, u, weights)
+        return self.criterion_of_mean(self.weighted_mean(y, u, weights), n)

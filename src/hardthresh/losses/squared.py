@@ -31,6 +31,7 @@ class Squared(Loss):
     """
 
     quadratic: ClassVar[bool] = True
+    linear_in_target: ClassVar[bool] = True
     curvature_bound: ClassVar[float] = 1.0
     domain: ClassVar[str] = "finite numbers"
     score_name: ClassVar[str] = "neg_mean_squared_error"
@@ -43,7 +44,8 @@ class Squared(Loss):
         check_squares(y, float(namespace(y).finfo(y.dtype).smallest_normal) ** 0.5)
 
     def value(self, y: Array, u: Array) -> Array:
-        return 0.5 * (u - y) * (u - y)
+        residual = u - y
+        return 0.5 * residual * residual
 
     def gradient(self, y: Array, u: Array) -> Array:
         return u - y
@@ -66,5 +68,7 @@ class Squared(Loss):
 
     def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
         """Return it for normal noise of the most likely variance, twice the mean loss."""
-        mean = self.weighted_mean(y, u, weights)
+        return self.criterion_of_mean(self.weighted_mean(y, u, weights), n)
+
+    def criterion_of_mean(self, mean: float, n: float) -> float:
         return n * log(2.0 * mean) if mean > 0.0 else -inf

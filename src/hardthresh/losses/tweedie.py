@@ -15,7 +15,7 @@ from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 
 from .exponential import capped_exp, exponential_excess
-from .log_link import LogLink, pearson_dispersion
+from .log_link import LogLink, pearson_sums
 
 _OTHERS = {0.0: "SparseLinearRegression", 1.0: "SparsePoissonRegression", 2.0: "SparseGammaRegression"}
 """The estimators of the powers at which the formula has a limit."""
@@ -101,14 +101,16 @@ class Tweedie(LogLink):
         amount = rng.gamma(np.maximum(count, 1) * up / down, dispersion * down * mean**down)
         return np.asarray(np.where(count > 0, amount, 0.0))
 
-    def dispersion(self, y: np.ndarray, u: np.ndarray, weights: np.ndarray) -> float:
-        """Return Pearson's estimate, for a variance proportional to the power of the mean."""
-        return pearson_dispersion(y, u, weights, self.power)
+    def dispersion_sums(self, y: np.ndarray, u: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+        """Return those of Pearson's estimate, for a variance proportional to the power of the mean."""
+        return pearson_sums(y, u, weights, self.power)
 
     def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
         """Return that of the extended quasi-likelihood at its best dispersion, n times the logarithm of the mean loss.
 
         The density itself is an infinite sum (Nelder and Pregibon 1987, *Biometrika* 74).
         """
-        mean = self.weighted_mean(y, u, weights)
+        return self.criterion_of_mean(self.weighted_mean(y, u, weights), n)
+
+    def criterion_of_mean(self, mean: float, n: float) -> float:
         return n * log(mean) if mean > 0.0 else -inf

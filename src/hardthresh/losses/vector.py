@@ -11,6 +11,7 @@ import numpy as np
 from array_api_compat import device
 
 from hardthresh.arrays import double, namespace, to_numpy
+from hardthresh.core.lazy import inner
 from hardthresh.core.typing import Array
 
 from .base import Loss
@@ -154,7 +155,8 @@ class Blocks:
 
     def along(self, v: Array) -> float:
         """Return the sum of v' block v over the examples."""
-        return float(namespace(v).sum(self.times(v) * v))
+        along: float = inner(self.times(v), v)
+        return along
 
 
 def coefficient_hessian(blocks: Array, gram: Callable[[Array], Array]) -> Array:

@@ -52,7 +52,13 @@ class Fixed(StepRule):
         return cls(2.0 / (3.0 * smoothness))
 
     def length(
-        self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, inside: Array
+        self,
+        objective: Objective,
+        constraint: Constraint,
+        at: Evaluation,
+        direction: Array,
+        inside: Array,
+        supports: int,
     ) -> float:
         return self.step
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf, sqrt
 from typing import Any
 
 from hardthresh.arrays import namespace
 from hardthresh.core.checking import checked_number, checked_word
+from hardthresh.core.choosing import ahead, choose, choose_array, ratio_if
 from hardthresh.core.constraint import Constraint, Projection
+from hardthresh.core.few import curvature_along_few, predict_few
+from hardthresh.core.lazy import at_hand, inner
 from hardthresh.core.objective import Evaluation, Objective, SmoothObjective, value_rounding
 from hardthresh.core.registry import register
 from hardthresh.core.stationarity import norm
@@ -20,30 +24,36 @@ ARMIJO = 1e-4
 """A decrease of f is sufficient if it is this share of what the gradient predicts (Nocedal and Wright 2006, (3.4))."""
 TRIES = 60
 """The most tries of a search. Halving a step so often divides it by 2^60 = 1e18, beyond the precision of float64."""
+_TOGETHER = 3
+"""Tries of `Backtracking` that a device makes at once: one to three are needed, as the first is twice the last step."""
 _SHORTER = 0.99
 """1 - c of `ExactLineSearch`, with the c = 0.01 of Blumensath and Davies (2010)."""
 
 
-def minimising_step(objective: SmoothObjective, at: Evaluation, direction: Array) -> float:
+def minimising_step(
+    objective: SmoothObjective, constraint: Constraint, at: Evaluation, direction: Array, supports: int = 0
+) -> float:
     r"""Return the step along p, a restriction of the negative gradient, that minimises the quadratic model of f.
 
     That is :math:`\|p\|^2 / (p, H p)`, by the unit vector along p, so that no square leaves the range; 0 if p is zero
     or f has no finite curvature along it, or so little that the squared length of the move would leave the range.
-    Cost: s/d of a pass of a linear model, else one.
+    Cost: s/d of a pass of a linear model, else one. `supports` is as in `predict_few`.
     """
     length = norm(direction)
-    if not 0.0 < length < inf:
+    if at_hand(length) and not 0.0 < length < inf:
         return 0.0
-    curvature = objective.curvature_along(at, direction / length)
-    step = 1.0 / curvature if 0.0 < curvature < inf else 0.0
-    return step if step * length < sqrt(float(namespace(direction).finfo(direction.dtype).max)) else 0.0
+    curvature = curvature_along_few(objective, constraint, at, direction / length, supports)
+    finite = (length > 0.0) & (length < inf) & (curvature > 0.0) & (curvature < inf)
+    step = ratio_if(finite, 1.0, curvature)
+    longest = sqrt(float(namespace(direction).finfo(direction.dtype).max))
+    return choose(step * length < longest, step, 0.0)
 
 
 def polyak_step(at: Evaluation, direction: Array) -> float:
     """Return |f| / |p|^2, which has the units of a step; 1 where that says nothing."""
     length = norm(direction)
-    step = abs(at.value) / length / length if length > 0.0 else 0.0
-    return step if 0.0 < step < inf else 1.0
+    step = ratio_if(length > 0.0, ratio_if(length > 0.0, abs(at.value), length), length)
+    return choose((step > 0.0) & (step < inf), step, 1.0)
 
 
 def exact_step(
@@ -57,9 +67,10 @@ def exact_step(
     """
     restricted = support.restrict(direction)
     rounding = sqrt(float(namespace(direction).finfo(direction.dtype).eps))
-    if not constraint.is_full(support) or norm(restricted) <= rounding * norm(direction):
-        restricted = constraint.hard_threshold(direction, support)
-    return minimising_step(objective, at, restricted)
+    leads = not constraint.is_full(support) or norm(restricted) <= rounding * norm(direction)
+    if not at_hand(leads) or leads:
+        restricted = choose_array(leads, constraint.hard_threshold(direction, support), restricted)
+    return minimising_step(objective, constraint, at, restricted, supports=1)
 
 
 def standstill(constraint: Constraint, at: Evaluation, direction: Array, memory: Any, support: Support) -> Move:
@@ -106,6 +117,8 @@ def majorised_step(
     *,
     support: Support | None = None,
     most: float | None = None,
+    together: int = 1,
+    rounding: float | None = None,
 ) -> Candidate | None:
     r"""Return the first step, shrinking from `step`, that satisfies the quadratic majorisation.
 
@@ -116,27 +129,41 @@ def majorised_step(
     largest value accepted, is f(w) by default. For a quadratic and the exact step both sides of the majorisation are
     equal, so it is asked for up to rounding (`value_rounding`). None when `TRIES` shrinkings were not enough or nothing
     moves; or, without `most`, when the right-hand side of a step that fails is below f(w) by no more than rounding, as
-    it would be for shorter steps. Cost: s/d of a data pass per try.
+    it would be for shorter steps. Cost: s/d of a data pass per try; a device makes so many tries `together`.
+    `rounding` is `value_rounding` there, if it is known.
     """
-    xp = namespace(direction)
-    rounding = value_rounding(objective, at)
+    rounding = value_rounding(objective, at) if rounding is None else rounding
     inside = most is None or most <= at.value
     most = at.value if most is None else most
-    for _ in range(TRIES):
+
+    def tried(step: float) -> tuple[bool, Candidate, float]:
+        """Return whether a step leads nowhere, where it leads to, and the right-hand side of the majorisation."""
         projection = constraint.project(at.point + step * direction, support)
         moved = projection.point - at.point
-        squared = float(xp.sum(moved * moved))
-        if squared == 0.0 or step == 0.0:  # an approximate projection moves by rounding even without a step
-            return None
-        prediction = objective.predict(projection.point)
+        squared = inner(moved, moved)
+        nowhere = (squared == 0.0) | (step == 0.0)  # approximate projections move by rounding even without a step
+        if at_hand(nowhere) and nowhere:
+            return True, Candidate(projection, step, at.value, None), at.value
+        prediction = predict_few(objective, constraint, projection.point)
         value = objective.value(projection.point, prediction)
-        model = at.value + float(xp.sum(at.gradient * moved)) + squared / (2.0 * step)
-        if value <= min(most, model + rounding):
-            return Candidate(projection, step, value, prediction)
+        model = at.value + inner(at.gradient, moved) + squared / (2.0 * step)
+        return nowhere, Candidate(projection, step, value, prediction), model
+
+    for nowhere, candidate, model in ahead(map(tried, _shrinking(step, shrink)), direction, together):
+        if nowhere:
+            return None
+        if candidate.value <= min(most, model + rounding):
+            return candidate
         if inside and abs(at.value - model) <= rounding:
             return None
-        step *= shrink
     return None
+
+
+def _shrinking(step: float, shrink: float) -> Iterator[float]:
+    """Yield the steps of a search."""
+    for _ in range(TRIES):
+        yield step
+        step *= shrink
 
 
 @register("step", "exact_line_search", upgrades=[lambda fields: fields | {"within": "support"}])
@@ -179,11 +206,20 @@ class ExactLineSearch(StepRule):
         return SmoothObjective
 
     def length(
-        self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, inside: Array
+        self,
+        objective: Objective,
+        constraint: Constraint,
+        at: Evaluation,
+        direction: Array,
+        inside: Array,
+        supports: int,
     ) -> float:
         assert isinstance(objective, SmoothObjective)
         along = inside if self.within == "support" else direction
-        return minimising_step(objective, at, along) or polyak_step(at, along)
+        step = minimising_step(objective, constraint, at, along, supports)
+        if at_hand(step) and step != 0.0:
+            return step
+        return choose(step != 0.0, step, polyak_step(at, along))
 
     def move(
         self,
@@ -195,16 +231,15 @@ class ExactLineSearch(StepRule):
         support: Support,
     ) -> Move:
         assert isinstance(objective, SmoothObjective)
-        xp = namespace(direction)
         here = constraint.project(at.point, support).support
         if self.within == "support":
             step = exact_step(objective, constraint, at, here, direction)
         else:
-            step = minimising_step(objective, at, direction)
+            step = minimising_step(objective, constraint, at, direction)
         for _ in range(TRIES):
             projection = constraint.project(at.point + step * direction, support)
             moved = projection.point - at.point
-            squared = float(xp.sum(moved * moved))
+            squared = float(inner(moved, moved))
             if squared == 0.0:
                 settled = "the exact step along the gradient does not move the point"
                 return Move(projection, step, at, memory, settled if step > 0.0 or norm(direction) == 0.0 else "")
@@ -266,7 +301,9 @@ class Backtracking(StepRule):
         support: Support,
     ) -> Move:
         step = self._guess(objective, constraint, at, direction, support) if memory is None else self.grow * memory
-        found = majorised_step(objective, constraint, at, direction, step, self.shrink, support=support)
+        found = majorised_step(
+            objective, constraint, at, direction, step, self.shrink, support=support, together=_TOGETHER
+        )
         if found is None:
             return standstill(constraint, at, direction, memory, support)
         evaluation = objective.evaluate(found.projection.point, found.prediction)
@@ -276,9 +313,8 @@ class Backtracking(StepRule):
         self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, support: Support | None
     ) -> float:
         """Return the minimiser of the parabola through f(w), its slope and one value along the leading direction."""
-        xp = namespace(direction)
         leading = constraint.hard_threshold(direction, support)
-        squared = float(xp.sum(leading * leading))
+        squared: float = inner(leading, leading)
         if squared == 0.0:
             return 1.0
         trial = abs(at.value) / squared or 1.0  # Polyak's step: follows every scale, of f and of w

@@ -82,7 +82,13 @@ class _StepToTarget(StepRule):
             require_lower_bound(objective, by=type(self).__name__)
 
     def length(
-        self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, inside: Array
+        self,
+        objective: Objective,
+        constraint: Constraint,
+        at: Evaluation,
+        direction: Array,
+        inside: Array,
+        supports: int,
     ) -> float:
         target = objective.lower_bound if self.target is None else self.target
         return _polyak_length(at, self._measured(constraint, direction), target, self.scale)
