@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from hardthresh.arrays import namespace
 from hardthresh.core.errors import InvalidInputError, format_value
+from hardthresh.core.lazy import inner
 from hardthresh.core.meter import Meter
 from hardthresh.core.objective import UNITS, BaseObjective, Evaluation, Traits
 from hardthresh.core.registry import lookup
@@ -79,9 +80,19 @@ class Composite(BaseObjective):
         return self.targets.offset
 
     @property
+    def total_weight(self) -> float:
+        """The number of examples that the weights stand for: their sum, as it was given."""
+        return self.targets.n_examples
+
+    @property
+    def share(self) -> float:
+        """The share of the examples, by weight, that information criteria count."""
+        return self.mean_loss.share
+
+    @property
     def n_examples(self) -> float:
         """The number of examples (the sum of the sample weights) that criteria count."""
-        return self.targets.n_examples * self.mean_loss.share
+        return self.total_weight * self.share
 
     @property
     def n_targets(self) -> float:
@@ -94,8 +105,8 @@ class Composite(BaseObjective):
 
     @property
     def traits(self) -> Traits:  # type: ignore[override]
-        """Quadratic if the loss is."""
-        return _traits(self.loss.quadratic, int(self.y.shape[0]))
+        """Quadratic if the loss is; where a few rows cost as much as all, a reading is dear."""
+        return _traits(self.loss.quadratic, int(self.y.shape[0]), "rows" in self.design.lacks)
 
     @property
     def convex(self) -> bool:
@@ -147,7 +158,8 @@ class Composite(BaseObjective):
 
     def curvature_along(self, at: Evaluation, direction: Array) -> float:
         """Return direction' H direction, at half the cost of the product."""
-        return float(self._inner_hessian(at).along(self.design.predict(direction))) + self._ridge(direction)
+        along: float = self._inner_hessian(at).along(self.design.predict(direction)) + self._ridge(direction)
+        return along
 
     def rows(self, indices: Array) -> Self:
         """Return the objective of some examples: drawn at random, an unbiased estimate of this one.
@@ -212,16 +224,17 @@ class Composite(BaseObjective):
         """Return the sum of the squares of a point, times the ridge."""
         if not self._ridged:
             return 0.0
-        xp = namespace(w)
         if isinstance(self.l2, float):
-            return self.l2 * float(xp.sum(w * w))
-        return float(xp.sum(self.l2 * w * w))
+            squares: float = self.l2 * inner(w, w)
+        else:
+            squares = inner(self.l2 * w, w)
+        return squares
 
 
 @lru_cache
-def _traits(quadratic: bool, n_rows: int) -> Traits:
+def _traits(quadratic: bool, n_rows: int, reading_is_dear: bool) -> Traits:
     """Return traits, which solvers ask for many times in each iteration."""
-    return Traits(quadratic=quadratic, n_rows=n_rows)
+    return Traits(quadratic=quadratic, n_rows=n_rows, reading_is_dear=reading_is_dear)
 
 
 def as_loss(loss: Any, *kinds: type) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from math import inf, isfinite, isnan, nan, prod
 from typing import Any, Self
 
@@ -13,13 +13,14 @@ from hardthresh.arrays import all_finite, as_floating, namespace, to_numpy
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import InvalidInputError, NotFiniteError, format_value
 from hardthresh.core.meter import Meter
-from hardthresh.core.objective import BaseObjective, Evaluation, Traits
+from hardthresh.core.objective import Evaluation, Traits
 from hardthresh.core.stationarity import norm
 from hardthresh.core.typing import Array, is_real, library
 
 from .coordinates import OfCoordinates
 from .derivatives import Source, copied, pair
 from .quadratic import has_constant_hessian, least_curvature
+from .shared import ScreenedExactly
 from .sources import Examples, called
 
 MOST_COLUMNS = 4096
@@ -36,7 +37,7 @@ class _Known(dict[str, Any]):
         return _Known, ()
 
 
-class Computed(BaseObjective):
+class Computed(ScreenedExactly):
     """Base of the objectives whose value and gradient come from a source. See the concrete classes.
 
     Parameters
@@ -128,14 +129,6 @@ class Computed(BaseObjective):
                 f"the gradient has {_first_not_finite(gradient)} at {_described(w)}, where f = {value:.6g}"
             )
         return Evaluation(w, value, gradient, w)
-
-    def evaluate_many(self, points: Sequence[Array]) -> list[Evaluation]:
-        """Return value and gradient at several points."""
-        return [self.evaluate(w) for w in points]
-
-    def screening_gradients(self, points: Sequence[Array]) -> list[Array]:
-        """Return the gradients at several points."""
-        return [self.evaluate(w).gradient for w in points]
 
     def curvature(self, at: Evaluation, direction: Array) -> Array:
         """Return the Hessian at an evaluated point times a direction."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Protocol, Self
 
 from hardthresh.arrays import gather, namespace, scatter
 from hardthresh.core.meter import Meter
-from hardthresh.core.objective import BaseObjective, Evaluation, Traits
+from hardthresh.core.objective import Evaluation, Traits
 from hardthresh.core.typing import Array
+
+from .shared import ScreenedExactly
 
 
 class Whole(Protocol):
@@ -40,7 +41,7 @@ class Whole(Protocol):
         """Return the same function, adding its data passes to a meter."""
 
 
-class OfCoordinates(BaseObjective):
+class OfCoordinates(ScreenedExactly):
     """A computed function of some coordinates of its vector.
 
     Its predictions are whole vectors. An evaluation at a prediction is one there, whatever its other coordinates are.
@@ -82,14 +83,6 @@ class OfCoordinates(BaseObjective):
         """Return value and gradient."""
         at = self.whole.evaluate(self.predict(w) if prediction is None else prediction)
         return Evaluation(w, at.value, gather(at.gradient, self.indices), at.point)
-
-    def evaluate_many(self, points: Sequence[Array]) -> list[Evaluation]:
-        """Return value and gradient at several points."""
-        return [self.evaluate(w) for w in points]
-
-    def screening_gradients(self, points: Sequence[Array]) -> list[Array]:
-        """Return the gradients at several points."""
-        return [self.evaluate(w).gradient for w in points]
 
     def columns(self, indices: Array) -> OfCoordinates:
         """Return the function of some of the coordinates."""

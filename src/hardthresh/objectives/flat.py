@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 from array_api_compat import device
 
 from hardthresh.arrays import move, namespace
 from hardthresh.core.meter import Meter
-from hardthresh.core.objective import BaseObjective, Evaluation, Traits
+from hardthresh.core.objective import Evaluation, Traits
 from hardthresh.core.typing import Array
 from hardthresh.losses.vector import coefficient_hessian
 
 from .linear_model import LinearModel
 from .multi_output import MultiOutputModel
+from .shared import ScreenedExactly
 
 
-class FlatModel(BaseObjective):
+class FlatModel(ScreenedExactly):
     r"""A `MultiOutputModel` as a function of vectors: a `LinearObjective`.
 
     .. math:: g(v) = f(V A^\top), \qquad V \in R^{p \times m} \text{ with the rows of } v
@@ -39,7 +39,7 @@ class FlatModel(BaseObjective):
 
     def __init__(self, model: MultiOutputModel) -> None:
         self._model, q = model, model.shape[1]
-        like = model.design.zeros(1)
+        like = namespace(zeros := model.zeros()).reshape(zeros, (-1,))[:1]
         self._axes = namespace(like).astype(move(model.loss.axes(q), like), like.dtype)
         self.width = int(self._axes.shape[1])
         self.shape = (model.shape[0] * self.width,)
@@ -66,7 +66,7 @@ class FlatModel(BaseObjective):
 
     def zeros(self) -> Array:
         """Return v = 0."""
-        return self._model.design.zeros(self.shape[0])
+        return self.to_vector(self._model.zeros())
 
     def to_vector(self, w: Array) -> Array:
         """Return the vector of a matrix of coefficients, or of a gradient."""
@@ -92,14 +92,6 @@ class FlatModel(BaseObjective):
         """Return value and gradient."""
         at = self._model.evaluate(self.to_matrix(w), prediction)
         return Evaluation(w, at.value, self.to_vector(at.gradient), at.prediction)
-
-    def evaluate_many(self, points: Sequence[Array]) -> list[Evaluation]:
-        """Return value and gradient at several points."""
-        return [self.evaluate(w) for w in points]
-
-    def screening_gradients(self, points: Sequence[Array]) -> list[Array]:
-        """Return the gradients at several points."""
-        return [self.evaluate(w).gradient for w in points]
 
     def rounding(self, at: Evaluation) -> float:
         """Return how much of the value may be rounding."""
@@ -131,9 +123,9 @@ class FlatModel(BaseObjective):
         design, right = self._model.design, None if other is self else other._model.design
         return coefficient_hessian(self._blocks(at), lambda weights: _gram(design, weights, right))
 
-    def columns(self, indices: Array) -> FlatModel:
+    def columns(self, indices: Array) -> Self:
         """Return the model of some columns, given by the coordinates of whole rows."""
-        return FlatModel(self._model.columns(indices[:: self.width] // self.width))
+        return type(self)(self._model.columns(indices[:: self.width] // self.width))
 
     def recession(self, at: Evaluation, indices: Array) -> Array | None:
         """Return a direction in some coordinates along which f decreases for ever, or None."""
@@ -143,14 +135,14 @@ class FlatModel(BaseObjective):
         found = self._model.recession(self._there(at), flat)
         return None if found is None else self.to_vector(found)
 
-    def double(self) -> FlatModel:
+    def double(self) -> Self:
         """Return the same model in double precision."""
         exact = self._model.double()
-        return self if exact is self._model else FlatModel(exact)
+        return self if exact is self._model else type(self)(exact)
 
-    def metered(self, meter: Meter) -> FlatModel:
+    def metered(self, meter: Meter) -> Self:
         """Return the same model, adding its data passes to a meter."""
-        return FlatModel(self._model.metered(meter))
+        return type(self)(self._model.metered(meter))
 
     def _there(self, at: Evaluation) -> Evaluation:
         """Return an evaluation as one of the model."""

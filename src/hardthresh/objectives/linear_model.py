@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import inf
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from array_api_compat import device
@@ -13,19 +14,18 @@ from hardthresh.arrays import (
     as_double,
     double,
     gather,
-    inverse_semidefinite,
     move,
     namespace,
     scatter,
-    to_numpy,
     where_true,
 )
 from hardthresh.core.errors import InvalidInputError, numbered
+from hardthresh.core.few import predict_together
+from hardthresh.core.lazy import to_host_together
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.registry import register, registered
-from hardthresh.core.support import Support
-from hardthresh.core.typing import Array
-from hardthresh.designs import Design
+from hardthresh.core.typing import Array, is_numpy
+from hardthresh.designs import DenseDesign, Design
 from hardthresh.losses import JointLoss, Loss, pointwise_losses
 from hardthresh.losses.local_quadratic import LocalQuadratic, QuadraticMean
 from hardthresh.losses.mean import InnerHessian, ScalarMeanLoss
@@ -33,6 +33,7 @@ from hardthresh.losses.mean import InnerHessian, ScalarMeanLoss
 from .composite import Composite, as_loss
 from .inputs import Targets, checked_design, checked_ridge
 from .recession import falling_direction
+from .shared import OneNumberPerRow
 
 _MANY = 1 << 23  # entries of all gradients of one product: 64 MB of float64. Arbitrary
 
@@ -55,7 +56,7 @@ def _examples() -> list[LinearModel]:
 
 
 @register("objective", "linear_model", _examples)
-class LinearModel(Composite):
+class LinearModel(OneNumberPerRow, Composite):
     r"""The mean loss of a linear predictor.
 
     .. math:: f(w) = \sum_i \omega_i \, \ell(y_i, x_i^\top w + o_i) + \tfrac{1}{2} \sum_j \lambda_j w_j^2,
@@ -124,7 +125,7 @@ class LinearModel(Composite):
         super().__init__(design, targets(y, sample_weight, offset, like, n), loss, checked_ridge(l2, like, d))
         if not design.has_columns:
             self.columns = None  # type: ignore[assignment, method-assign]
-        if isinstance(loss, JointLoss):
+        if isinstance(loss, JointLoss) or "rows" in design.lacks:
             self.rows = None  # type: ignore[assignment, method-assign]
 
     @property
@@ -141,6 +142,11 @@ class LinearModel(Composite):
 
     def _inner_hessian(self, at: Evaluation) -> InnerHessian:
         return self.mean_loss.inner_hessian(at.prediction)
+
+    @property
+    def readings(self) -> float:
+        """How many times X was read from its file for this model, some columns as their share; NaN in memory."""
+        return self.design.readings
 
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]
@@ -191,7 +197,7 @@ class LinearModel(Composite):
         size = max(1, _MANY // self.design.shape[1])
         for start in range(0, len(points), size):
             some = points[start : start + size]
-            yield some, [self.predict(w) for w in some]
+            yield some, predict_together(self, some)
 
     def hessian_diag(self, at: Evaluation) -> Array:
         """Return the diagonal of the Hessian at an evaluated point, shape (d,): counted as one data pass.
@@ -237,29 +243,14 @@ class LinearModel(Composite):
         ridge = namespace(gram).eye(gram.shape[0], dtype=gram.dtype, device=device(gram)) * self.l2
         return gram + ridge
 
-    coefficients_per_row = 1
-    """A row of W is a number."""
-
-    def rows_of(self, support: Support) -> Array:
-        """Return the coordinates of a support."""
-        return support.indices
-
     def row_ridge(self) -> Array:
         """Return the ridge of each coordinate, shape (d,)."""
         return self.design.zeros(self.shape[0]) + self.l2
 
-    def shrinkage(self, at: Evaluation, rows: Array) -> float:
-        r"""Return how many coefficients of some coordinates the ridge takes away.
-
-        It is the trace of :math:`(H + \Lambda)^{-1} \Lambda`, with the Hessian H of the mean loss in these coordinates.
-        """
-        ridge = double(self.row_ridge())[to_numpy(rows)]
-        return float(ridge @ np.diagonal(inverse_semidefinite(self._hessian_among(at, rows))))
-
     def _hessian_among(self, at: Evaluation, indices: Array) -> np.ndarray:
         """Return the Hessian in some coordinates, with the ridge, in double precision."""
         if self.design.has_columns:
-            return double(self.columns(indices).hessian(at))
+            return super()._hessian_among(at, indices)
         one, d = namespace(at.point).ones_like(at.point[:1]), at.point.shape[0]
         units = (scatter(one, indices[i : i + 1], d) for i in range(indices.shape[0]))
         return np.stack([double(gather(self.curvature(at, unit), indices)) for unit in units])
@@ -286,12 +277,11 @@ class LinearModel(Composite):
         Where the gradient is small, the slopes of the losses show that there is none (`has_no_recession`); else a
         linear program decides.
         """
-        if self.loss.quadratic:
+        if self.loss.quadratic or (self._ridged and self.l2.ndim == 0):
             return None
         unbound = indices if self.l2.ndim == 0 else indices[gather(self.l2, indices) == 0]
         contrasts = self.mean_loss.contrasts()
-        ridged = self.l2.ndim == 0 and bool(self.l2 > 0)
-        if ridged or unbound.shape[0] == 0 or not contrasts.signs.any():
+        if unbound.shape[0] == 0 or not contrasts.signs.any():
             return None
         u = self.predict(at.point) if at.prediction is None else at.prediction
         design, gradient = self.design.columns(unbound), gather(at.gradient, unbound)
@@ -328,7 +318,7 @@ class LinearModel(Composite):
         model.rows = None  # type: ignore[assignment, method-assign]
         return model
 
-    def double(self) -> LinearModel:
+    def double(self) -> Self:
         """Return the same model in double precision: its numbers count as exact; see `Design.double`."""
         if self.y.dtype == namespace(self.y).float64:
             return self
@@ -337,6 +327,18 @@ class LinearModel(Composite):
             targets=self.targets.double(),
             l2=as_double(self.l2),
         )
+
+    def on_host(self) -> LinearModel:
+        """Return the same model with arrays of NumPy, brought over in one transfer; a model of NumPy itself.
+
+        So are models of ordered classes, whose designs know which columns are thresholds.
+        """
+        if is_numpy(self.y) or type(self) is not LinearModel:
+            return self
+        offset = () if self.offset is None else (self.offset,)
+        X, y, weights, l2, *rest = to_host_together(self.design.dense(), self.y, self.weights, self.l2, *offset)
+        targets = replace(self.targets, y=y, weights=weights, offset=rest[0] if rest else None)
+        return self._with(design=DenseDesign.of(X), targets=targets, l2=l2)
 
     def with_ridge(self, l2: Any) -> LinearModel:
         """Return the same model with another ridge: a number, or an array of shape (d,).
@@ -349,7 +351,7 @@ class LinearModel(Composite):
         ridge = checked_ridge(l2, self.design.zeros(1), self.shape[0])
         return self._with(l2=ridge, _ridged=bool(namespace(ridge).any(ridge != 0)))
 
-    def columns(self, indices: Array) -> LinearModel:
+    def columns(self, indices: Array) -> Self:
         """Return the model of some columns, by increasing index."""
         l2 = gather(self.l2, indices) if self.l2.ndim else self.l2
         return self._with(design=self.design.columns(indices), l2=l2)

@@ -123,6 +123,8 @@ class MultiOutputModel(Composite):
         self._n_predictions = vector.n_outputs(self.y)
         if not design.has_columns:
             self.columns = None  # type: ignore[assignment, method-assign]
+        if "rows" in design.lacks:
+            self.rows = None  # type: ignore[assignment, method-assign]
         if targets.offset is not None and tuple(targets.offset.shape) != (n, self._n_predictions):
             raise InvalidInputError(
                 f"offset has shape {tuple(targets.offset.shape)}, but there are {self._n_predictions} outputs"

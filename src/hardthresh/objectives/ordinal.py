@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -122,21 +122,14 @@ class OrdinalModel(LinearModel):
         """Return w = 0 with the thresholds that predict the share of each class."""
         return namespace(self._null).asarray(self._null, copy=True)
 
-    def columns(self, indices: Array) -> OrdinalModel:
+    def columns(self, indices: Array) -> Self:
         """Return the model of some coordinates, by increasing index; thresholds that are left out are 0."""
-        l2 = gather(self.l2, indices) if self.l2.ndim else self.l2
-        return self._with(design=self.design.columns(indices), l2=l2, _null=gather(self._null, indices))
+        return super().columns(indices)._with(_null=gather(self._null, indices))
 
-    def double(self) -> OrdinalModel:
+    def double(self) -> Self:
         """Return the same model in double precision."""
-        if self.y.dtype == namespace(self.y).float64:
-            return self
-        return self._with(
-            design=self.design.double(),
-            targets=self.targets.double(),
-            l2=as_double(self.l2),
-            _null=as_double(self._null),
-        )
+        double = super().double()
+        return double if double is self else double._with(_null=as_double(self._null))
 
     def _read_loss(self, loss: Any) -> Ordinal:
         read = as_loss(loss, JointLoss)
