@@ -158,7 +158,7 @@ class GreedySaturation(Solver):
         """Return the points with one pixel more, those with the largest gains first."""
         xp, (gains, moves) = namespace(w), sampled.full_moves(w, self.target)
         scores = xp.sqrt(gains)
-        scores = xp.where(w == 0, scores, 1.0 + norm(scores))  # chosen entries before all others
+        scores = xp.where(w == 0, scores, 1.0 + float(norm(scores)))  # chosen entries before all others
         wider, found = replace(constraint, k=used + 1), []
         for _ in range(min(max(self.candidates, ceil(constraint.k / self.rounds)), scores.shape[0])):
             joined = wider.project(scores).point != 0

@@ -12,6 +12,7 @@ from hardthresh.constraints import GroupSparsity, Sparsity
 from hardthresh.core.checking import checked_integer, checked_word
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError, warn
+from hardthresh.core.randomness import Purpose, generator
 from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver
 from hardthresh.solvers import NormTest, ProbabilisticIHT, minimize
@@ -189,7 +190,7 @@ def _searches(
     for start, own_solver in enumerate(solvers):
         # the first search of each solver uses the seed itself, so that it equals a single search
         repeated = own_solver in solvers[:start]
-        own_seed = int(np.random.default_rng((seed, start)).integers(2**31)) if repeated else seed
+        own_seed = int(generator(seed, start, Purpose.REPEATED_SEARCHES).integers(2**31)) if repeated else seed
         result = minimize(f, constraint, own_solver, max_iter=max_iter, progress=progress, seed=own_seed)
         yield result
         if result.status is Status.INTERRUPTED:

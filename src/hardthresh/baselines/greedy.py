@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from hardthresh.arrays import move, scatter, solve_semidefinite, to_numpy
+from hardthresh.arrays.linalg import DEPENDENT
 from hardthresh.core.checking import checked_integer, checked_number, checked_word
 from hardthresh.core.constraint import Constraint, CoordinateBudget, Projection, coordinate_budget
 from hardthresh.core.errors import CapabilityError, format_value
@@ -24,7 +25,6 @@ from hardthresh.solvers.start import starting_point
 from hardthresh.steps.line_search import Candidate
 
 Rule = Literal["correlation", "normalized", "decrease"]
-_DEPENDENT = 1e-9  # of a column's curvature; arbitrary: less is the rounding of a column that the chosen ones determine
 _NONE_LEFT = (-1,)  # a ranking without coordinates; () is one that has not been computed yet
 _FULL = "the budget is used up"
 _NOTHING = "no coordinate that may be added lowers the objective"
@@ -368,7 +368,7 @@ def _scores(
             block = hessian.rows[:, members]
             spanned = np.sum(hessian.rows * np.asarray(solve_semidefinite(block, hessian.rows)), axis=0)
             left = hessian.diagonal - spanned
-        usable = left > _DEPENDENT * hessian.diagonal
+        usable = left > DEPENDENT * hessian.diagonal
         scores = np.where(usable, 0.5 * gradient * (gradient / np.where(usable, left, 1.0)), 0.0)
     if budget.signs is not None:
         scores = np.where((budget.signs != 0) & ((gradient < 0) != (budget.signs > 0)), 0.0, scores)

@@ -14,6 +14,7 @@ from hardthresh.core.checking import checked_integer, checked_number
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import Evaluation, LinearObjective, Objective, SmoothObjective, require
+from hardthresh.core.randomness import Purpose, generator
 from hardthresh.core.stationarity import norm, restricted_smoothness
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
@@ -206,7 +207,7 @@ def _starts(
     if _in_coordinates(objective, schedule[-1], at) and _size(at.point) <= _PAIRED:
         for pair in _pairs(objective, at, count=5, shift=shift):
             yield pair, schedule
-    rng = np.random.default_rng(seed)
+    rng = generator(seed, 0, Purpose.DIRECTIONS)
     for trial in range(trials):
         start = as_floating(rng.standard_normal(at.point.shape), at.point)
         yield start, schedule if trial % 2 else schedule[-1:]

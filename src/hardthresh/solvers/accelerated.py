@@ -8,8 +8,11 @@ from typing import ClassVar
 
 from hardthresh.arrays import namespace
 from hardthresh.core.checking import checked_word
+from hardthresh.core.choosing import choose_array, ratio_if
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError, format_value
+from hardthresh.core.few import predict_few
+from hardthresh.core.lazy import at_hand
 from hardthresh.core.objective import Evaluation, Objective, SmoothObjective, value_rounding
 from hardthresh.core.registry import register
 from hardthresh.core.result import Status
@@ -243,7 +246,8 @@ class AcceleratedIHT(Solver):
         u, support = state.extrapolated
         direction, step = self._direction_and_step(objective, constraint, u, support, state.support)
         projection = constraint.project(u.point + step * direction, state.support)
-        return Candidate(projection, step, nan, objective.predict(projection.point))
+        prediction = predict_few(objective, constraint, projection.point)
+        return Candidate(projection, step, nan, prediction)
 
     def _advance_safely(
         self, objective: Objective, constraint: Constraint, state: AcceleratedState
@@ -271,10 +275,11 @@ class AcceleratedIHT(Solver):
         most: float,
     ) -> Candidate | None:
         """Return the first of the halved steps from `at` that the majorisation allows; None if f is infinite there."""
-        if not isfinite(at.value):
+        if at_hand(at.value) and not isfinite(at.value):
             return None
         direction, step = self._direction_and_step(objective, constraint, at, support, state.support)
-        return majorised_step(objective, constraint, at, direction, step, support=state.support, most=most)
+        found = majorised_step(objective, constraint, at, direction, step, support=state.support, most=most)
+        return found if isfinite(at.value) else None
 
     def _direction_and_step(
         self, objective: Objective, constraint: Constraint, u: Evaluation, support: Support, start: Support
@@ -286,8 +291,9 @@ class AcceleratedIHT(Solver):
             direction = (added | support).restrict(direction)
         # at a minimiser on the support the gradient there is rounding, to which no step should be fitted
         rounding = 0.0 if self.variant == "paper" else sqrt(float(namespace(inside).finfo(inside.dtype).eps))
-        along = inside if norm(inside) > rounding * norm(direction) else direction
-        return direction, self.step.length(objective, constraint, u, direction, along)
+        along = choose_array(norm(inside) > rounding * norm(direction), inside, direction)
+        supports = 3 if self.restricted else 0  # those of the last two points, of which u is, and the one that is added
+        return direction, self.step.length(objective, constraint, u, direction, along, supports)
 
     def _next_state(
         self, objective: Objective, constraint: Constraint, state: AcceleratedState, moved: Candidate
@@ -307,19 +313,21 @@ class AcceleratedIHT(Solver):
             )
             projection, prediction = solved.projection, solved.prediction
         new = objective.evaluate(projection.point, prediction)
-        tau, memory = self._rule(objective).weigh(objective, state.extrapolated[0], state.at, new, state.memory)
+        ahead = state.extrapolated[0]
+        tau, memory = self._rule(objective).weigh(objective, constraint, ahead, state.at, new, state.memory)
         length, size = norm(new.point - state.w), norm(new.point)
+        still = at_hand(tau) and not tau
         return replace(
             state,
             at=new,
             support=projection.support,
             iteration=state.iteration + 1,
             step=moved.step,
-            ahead=_extrapolate(objective, state.at, new, tau) if tau else None,
-            ahead_support=projection.support | state.support if tau else None,
+            ahead=None if still else _extrapolate(objective, constraint, state.at, new, tau),
+            ahead_support=None if still else projection.support | state.support,
             memory=memory,
             momentum=tau,
-            moved=length / size if size > 0.0 else length,
+            moved=ratio_if(size > 0.0, length, size, length),
         )
 
     def _rule(self, objective: Objective) -> Momentum:
@@ -331,11 +339,13 @@ class AcceleratedIHT(Solver):
         return ConstantMomentum(0.5) if objective.traits.partial else ExactMomentum()
 
 
-def _extrapolate(objective: Objective, previous: Evaluation, new: Evaluation, tau: float) -> Evaluation:
+def _extrapolate(
+    objective: Objective, constraint: Constraint, previous: Evaluation, new: Evaluation, tau: float
+) -> Evaluation:
     """Return f at new + tau (new - previous), without a data pass if f is quadratic and predictions are affine."""
     point = new.point + tau * (new.point - previous.point)
     if not objective.traits.quadratic or new.prediction is None or previous.prediction is None:
-        return objective.evaluate(point)
+        return objective.evaluate(point, predict_few(objective, constraint, point, supports=2))
     prediction = new.prediction + tau * (new.prediction - previous.prediction)
     gradient = new.gradient + tau * (new.gradient - previous.gradient)
     return Evaluation(point, objective.value(point, prediction), gradient, prediction)

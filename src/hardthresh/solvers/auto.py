@@ -16,6 +16,7 @@ from hardthresh.core.stopping import StopRule
 from hardthresh.core.typing import Array
 
 from .conjugate import ConjugateIHT
+from .guessed import guessed_state
 from .iht import IHT
 from .pursuit import HardThresholdingPursuit
 from .splicing import Splicing
@@ -170,10 +171,13 @@ def minimize(
     >>> ht.minimize(LinearModel(X, y), Sparsity(3)).support
     Coordinates([3, 50, 400])
     """
+    solver = solver or choose_solver(objective, constraint, tol=tol)
+    if w0 is None and state is None:
+        state = guessed_state(objective, constraint, solver, seed)
     return core_minimize(
         objective,
         constraint,
-        solver or choose_solver(objective, constraint, tol=tol),
+        solver,
         w0,
         stop=stop,
         max_iter=max_iter,

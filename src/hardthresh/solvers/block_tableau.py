@@ -9,14 +9,14 @@ import numpy as np
 from scipy.linalg import get_lapack_funcs
 from scipy.linalg.blas import dgemm
 
+from hardthresh.arrays.linalg import DEPENDENT
+
 OVERHEAD = 10**5
 """Cost of a call of the array library, in multiplications."""
 
 _SAFE = 1000
 """Units of rounding, for each column that is swept, below which a pivot is that of a column that depends on others; at
-least `_DEPENDENT`."""
-_DEPENDENT = 1e-9
-"""As in `working_set.sweeps`: less than this share of a column unexplained is nothing."""
+least `DEPENDENT`."""
 _SWEEPS = 100
 """Number of sweeps after which all is computed anew. Arbitrary: after 300 random ones of four pairs of columns that are
 copies but for 1e-6 of their squares, the decrease differs by 2e-8 from that of a new start."""
@@ -289,7 +289,7 @@ class BlockChoice:
             return
         pivot = self._swept_matrix[np.ix_(new, new)]
         pstrf = get_lapack_funcs("pstrf", (pivot,))
-        tolerance = max(_DEPENDENT, _SAFE * (int(np.count_nonzero(self._swept)) + new.size) * self._model.eps)
+        tolerance = max(DEPENDENT, _SAFE * (int(np.count_nonzero(self._swept)) + new.size) * self._model.eps)
         upper, order, rank, _ = pstrf(pivot, tol=tolerance)
         rank = int(np.count_nonzero(upper.diagonal()[:rank] ** 2 > tolerance))
         if rank:

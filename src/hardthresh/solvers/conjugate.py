@@ -176,7 +176,7 @@ class ConjugateIHT(Solver):
         if not _is_curved(state.support):
             return None  # supports of coordinates can change in every step
         at, xp = state.at, namespace(gradient)
-        step = minimising_step(objective, at, gradient)
+        step = minimising_step(objective, constraint, at, gradient)
         if step == 0.0:
             return None
         ahead = constraint.project(at.point - step * gradient, state.support)

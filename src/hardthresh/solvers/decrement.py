@@ -6,6 +6,7 @@ import numpy as np
 
 from hardthresh.arrays import double, gather, solve_semidefinite
 from hardthresh.core.constraint import Constraint
+from hardthresh.core.lazy import to_host_together
 from hardthresh.core.objective import LinearObjective
 from hardthresh.core.state import State
 
@@ -40,7 +41,8 @@ def newton_decrement(objective: LinearObjective, constraint: Constraint, state: 
     free = constraint.free_part(state.at.point, state.at.gradient, state.support).indices
     if free is None or not free.shape[0]:
         return 0.0
-    slope, hessian = double(gather(state.at.gradient, free)), double(objective.columns(free).hessian(state.at))
+    derivatives = to_host_together(gather(state.at.gradient, free), objective.columns(free).hessian(state.at))
+    slope, hessian = map(double, derivatives)
     if not (np.isfinite(slope).all() and np.isfinite(hessian).all()):
         return np.inf
     step = solve_semidefinite(hessian, slope)

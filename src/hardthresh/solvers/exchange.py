@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -140,8 +140,15 @@ def try_exchanges(
     *,
     cg_iterations: int,
     rounds: int,
+    besides: Sequence[int] = (),
 ) -> Iterator[tuple[Exchange, Candidate]]:
-    """Yield each exchange with the refined point on the support it leads to; see `refine` for the effort."""
+    """Yield each exchange with the refined point on the support it leads to; see `refine` for the effort.
+
+    Where a reading is dear, that of the columns that join serves for those `besides` them, which are asked about next.
+    """
+    if objective.traits.reading_is_dear and isinstance(objective, LinearObjective) and support.indices is not None:
+        added = np.array([*(exchange.added for exchange in exchanges), *besides], dtype=np.int64)
+        objective.columns(np.union1d(support.indices, added))  # one reading for all of them
     for exchange in exchanges:
         swapped = support.exchange(exchange.removed, exchange.added)
         start = Projection(swapped.restrict(at.point), swapped)

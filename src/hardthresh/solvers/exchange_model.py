@@ -8,7 +8,7 @@ from math import inf, sqrt
 import numpy as np
 
 from hardthresh.arrays import to_numpy
-from hardthresh.core.objective import Evaluation, LinearObjective
+from hardthresh.core.objective import Evaluation, LinearObjective, UnitHessians
 from hardthresh.core.typing import Array
 
 from .gains import twice_gains
@@ -208,6 +208,11 @@ class ExchangeModel(SupportModel):
     def _hessians(self, columns: np.ndarray) -> np.ndarray:
         """Return the Hessian of each of some units of columns, with unit diagonal, shape (b, m, m)."""
         b, m = columns.shape
+        if isinstance(self._objective, UnitHessians):
+            blocks = self._objective.hessian_blocks(self._at, columns)
+            if blocks is not None:
+                scale = self._scale[columns]
+                return np.asarray(blocks * scale[:, :, None] * scale[:, None, :])
         hessians = np.empty((b, m, m))
         count = max(1, _GATHERED // m)
         for start in range(0, b, count):

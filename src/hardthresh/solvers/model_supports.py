@@ -14,11 +14,13 @@ from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 from hardthresh.losses import MultiTask
 from hardthresh.objectives import LinearModel, MultiOutputModel
+from hardthresh.objectives.kept_classes import KeptClasses
 
 from .auto import choose_solver
 from .block_path import block_supports
 from .start import starting_point
 from .working_set import WorkingSet
+from .working_set.class_refits import refit_classes
 from .working_set.rows import OutputBlock, null_model
 from .working_set.state import next_checkpoint
 from .working_set.support_grid import refit_supports
@@ -26,7 +28,7 @@ from .working_set.support_grid import refit_supports
 
 @serial_blas()
 def model_supports(
-    objective: LinearModel | MultiOutputModel,
+    objective: LinearModel | MultiOutputModel | KeptClasses,
     constraint: Callable[[int], Constraint],
     budgets: Sequence[int],
     ridge: float,
@@ -36,7 +38,7 @@ def model_supports(
 
     Parameters
     ----------
-    objective : LinearModel or MultiOutputModel
+    objective : LinearModel, MultiOutputModel or KeptClasses
         f; its own ridge is not used.
     constraint : callable
         The set of a budget.
@@ -68,7 +70,8 @@ def model_supports(
     free, last = constraint(0).free, max(budgets)  # type: ignore[attr-defined]
     penalised = np.ones(objective.shape[0])
     penalised[list(free)] = 0.0
-    ridged = objective.with_ridge(move(ridge * penalised, objective.design.zeros(1)))
+    ridged: Any = objective.with_ridge(move(ridge * penalised, objective.zeros()))
+    refits: Any = refit_classes if isinstance(objective, KeptClasses) else refit_supports
     null = at = null_evaluation(ridged, constraint(0))
     plain = coordinate_budget(constraint(0), tuple(objective.shape))
     bounds = None if plain is None else plain.bounds
@@ -82,14 +85,14 @@ def model_supports(
             return None
         found.update(zip(some, supports, strict=True))
         if checkpoint < last:
-            on = refit_supports(objective, at.point, free, supports[-1:], [checkpoint], np.array([ridge]), bounds)[0]
+            on = refits(objective, at.point, free, supports[-1:], [checkpoint], np.array([ridge]), bounds)[0]
             at = ridged.evaluate(_like(on[0, 0], null.point))
         reached = checkpoint
     return [found[budget] for budget in budgets]
 
 
 def _supports(
-    objective: LinearModel | MultiOutputModel,
+    objective: LinearModel | MultiOutputModel | KeptClasses,
     null: Evaluation,
     at: Evaluation,
     constraints: Sequence[Constraint],
@@ -110,18 +113,18 @@ def _supports(
     return block_supports(model, constraints[-1], start, budgets, tol)
 
 
-def null_evaluation(objective: LinearModel | MultiOutputModel, constraint: Any) -> Evaluation:
+def null_evaluation(objective: LinearModel | MultiOutputModel | KeptClasses, constraint: Any) -> Evaluation:
     """Return f at its minimiser on what a set always allows, such as intercepts."""
-    if isinstance(objective, MultiOutputModel):
+    if isinstance(objective, MultiOutputModel | KeptClasses):
         return null_model(objective, np.asarray(constraint.free, dtype=np.int64))
     return starting_point(objective, constraint, None)[0]
 
 
 def _quadratic_model(
-    objective: LinearModel | MultiOutputModel, null: Evaluation, at: Evaluation
+    objective: LinearModel | MultiOutputModel | KeptClasses, null: Evaluation, at: Evaluation
 ) -> tuple[LinearModel | MultiOutputModel | None, Evaluation]:
     """Return the quadratic model of f around a point, and its value and gradient at the null model; None if flat."""
-    if objective.traits.quadratic:
+    if objective.traits.quadratic and not isinstance(objective, KeptClasses):
         return objective, null
     if isinstance(objective, LinearModel):
         model = objective.quadratic_model(at)
@@ -129,6 +132,9 @@ def _quadratic_model(
     block = OutputBlock.of(double(objective.output_block(at)))
     if block is None:
         return None, null
+    if isinstance(objective, KeptClasses):
+        near: MultiOutputModel = objective.least_squares(at, block.into, block.back, objective.row_ridge() / block.size)
+        return near, near.evaluate(_like(double(null.point) @ block.into, near.zeros()))
     u = at.prediction if objective.offset is None else at.prediction - objective.offset
     into, back = (_like(part, u) for part in (block.into, block.back))
     rotated = u @ into - objective.loss.gradient(objective.y, at.prediction) @ back

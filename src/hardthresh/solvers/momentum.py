@@ -9,7 +9,11 @@ from typing import Any
 
 from hardthresh.arrays import namespace
 from hardthresh.core.checking import checked_number
+from hardthresh.core.choosing import choose, ratio_if
+from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError, format_value
+from hardthresh.core.few import curvature_along_few
+from hardthresh.core.lazy import at_hand, inner
 from hardthresh.core.objective import Evaluation, Objective, SmoothObjective
 from hardthresh.core.schema import stored
 
@@ -29,7 +33,13 @@ class Momentum(ABC):
 
     @abstractmethod
     def weigh(
-        self, objective: Objective, ahead: Evaluation, previous: Evaluation, new: Evaluation, memory: Any
+        self,
+        objective: Objective,
+        constraint: Constraint,
+        ahead: Evaluation,
+        previous: Evaluation,
+        new: Evaluation,
+        memory: Any,
     ) -> tuple[float, Any]:
         """Return tau and the new memory after a step from u = `ahead` to x = `new`; `previous` is the last x."""
 
@@ -57,7 +67,13 @@ class ConstantMomentum(Momentum):
         checked_number("the momentum", self.tau)
 
     def weigh(
-        self, objective: Objective, ahead: Evaluation, previous: Evaluation, new: Evaluation, memory: Any
+        self,
+        objective: Objective,
+        constraint: Constraint,
+        ahead: Evaluation,
+        previous: Evaluation,
+        new: Evaluation,
+        memory: Any,
     ) -> tuple[float, Any]:
         return self.tau, None
 
@@ -73,15 +89,22 @@ class ExactMomentum(Momentum):
     requires = SmoothObjective
 
     def weigh(
-        self, objective: Objective, ahead: Evaluation, previous: Evaluation, new: Evaluation, memory: Any
+        self,
+        objective: Objective,
+        constraint: Constraint,
+        ahead: Evaluation,
+        previous: Evaluation,
+        new: Evaluation,
+        memory: Any,
     ) -> tuple[float, Any]:
         assert isinstance(objective, SmoothObjective)
         moved = new.point - previous.point
-        descent = -float(namespace(moved).sum(new.gradient * moved))
-        if descent <= 0.0:
+        descent = -inner(new.gradient, moved)
+        if at_hand(descent) and descent <= 0.0:
             return 0.0, None
-        curvature = objective.curvature_along(new, moved)
-        return (min(1.0, descent / curvature) if curvature > 0.0 else 1.0), None
+        curvature = curvature_along_few(objective, constraint, new, moved, supports=2)
+        longest = ratio_if(curvature > descent, descent, curvature, 1.0)
+        return choose(descent <= 0.0, 0.0, longest), None
 
 
 @stored("momentum/nesterov")
@@ -116,7 +139,13 @@ class NesterovMomentum(Momentum):
         return 1.0
 
     def weigh(
-        self, objective: Objective, ahead: Evaluation, previous: Evaluation, new: Evaluation, memory: Any
+        self,
+        objective: Objective,
+        constraint: Constraint,
+        ahead: Evaluation,
+        previous: Evaluation,
+        new: Evaluation,
+        memory: Any,
     ) -> tuple[float, Any]:
         last = self.start() if self._does_harm(ahead, previous, new) else memory
         t = 0.5 * (1.0 + sqrt(1.0 + 4.0 * last * last))

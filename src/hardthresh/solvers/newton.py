@@ -6,6 +6,7 @@ from collections.abc import Callable
 from math import inf, prod
 from typing import Any
 
+import numpy as np
 from array_api_compat import device
 
 from hardthresh.arrays import (
@@ -14,10 +15,13 @@ from hardthresh.arrays import (
     double,
     gather,
     is_regular,
+    move,
     namespace,
     scatter,
     solve_semidefinite,
+    to_numpy,
 )
+from hardthresh.core.lazy import inner, to_host_together
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
@@ -38,22 +42,45 @@ the delta of Huber's loss. Of 300 fits of Huber's and the pinball loss with few 
 the null value above the minimum; with 1e-2 it is 34, with 1e-4 38, and with the bound alone 244."""
 
 
-def newton_direction(
-    space: Subspace, at: Evaluation, slope: Array, free: Support, cg_iterations: int
-) -> tuple[Array, Array]:
-    """Return an approximate Newton direction p on the free part, for the gradient g = `slope`, and the rest H p + g.
+def is_direct(space: Subspace, slope: Array, cg_iterations: int) -> bool:
+    """Return whether the Newton system of a subspace is factorised on the host, from the objective's own Hessian."""
+    return cg_iterations == 0 and prod(slope.shape) <= DIRECT and space.has_hessian
 
-    The rest is not small where H is singular. It is known if the objective has a Hessian, and else given as zero.
+
+def newton_system(space: Subspace, at: Evaluation, slope: Array, free: Support) -> tuple[np.ndarray, ...]:
+    """Return the Hessian on a subspace, the gradient g = `slope`, and 1 for each free entry or 0, on the host.
+
+    The numbers that wait on the device come over with them.
+    """
+    active = space.keep(namespace(slope).ones_like(slope), free)
+    return to_host_together(space.objective.hessian(at), slope, active)
+
+
+def newton_direction(
+    space: Subspace,
+    at: Evaluation,
+    slope: Array,
+    free: Support,
+    cg_iterations: int,
+    system: tuple[np.ndarray, ...] | None = None,
+) -> tuple[Array, Array, float]:
+    """Return an approximate Newton direction p on the free part, for the gradient g = `slope`, H p + g, and -(g, p)/2.
+
+    That is the rest, which is not small where H is singular, and the predicted decrease of f. The rest is known, and
+    both are on the host, if the objective has a Hessian; else the rest is given as zero. `system` is the
+    `newton_system` there, if it is known.
     """
     small = space.objective
-    if cg_iterations == 0 and slope.ndim == 1 and slope.shape[0] <= DIRECT and space.has_hessian:
-        hessian = _hessian(small, at)
-        active = space.keep(namespace(slope).ones_like(slope), free)
-        hessian = hessian * active[:, None] * active[None, :]
-        direction = -active * solve_semidefinite(hessian, slope)
-        return direction, active * slope + hessian @ direction
+    if is_direct(space, slope, cg_iterations):
+        hessian, *of_rows = newton_system(space, at, slope, free) if system is None else system
+        at_rest, kept = (part.ravel() for part in of_rows)
+        hessian = _regular(small, at, hessian) * kept[:, None] * kept[None, :]
+        direction = -kept * solve_semidefinite(hessian, at_rest)
+        rest = kept * at_rest + hessian @ direction
+        predicted = -0.5 * inner(at_rest, direction)
+        return move(direction.reshape(slope.shape), slope), rest.reshape(slope.shape), predicted
 
-    products, unknown = 0, namespace(slope).zeros_like(slope)
+    products = 0
 
     def apply(v: Array) -> Array:
         nonlocal products
@@ -61,24 +88,28 @@ def newton_direction(
         return space.keep(small.curvature(at, v), free)
 
     if cg_iterations:
-        return -conjugate_gradients(apply, slope, cg_iterations), unknown
+        return _with_decrease(-conjugate_gradients(apply, slope, cg_iterations), slope)
     coordinates = space.coordinates(free)
     if coordinates is None or coordinates.shape[0] >= 2 * DIRECT:
         limit = _most_products(free)
-        return -conjugate_gradients(apply, slope, limit, 1e-10), unknown
+        return _with_decrease(-conjugate_gradients(apply, slope, limit, 1e-10), slope)
     solution = conjugate_gradients(apply, slope, coordinates.shape[0] + 1, 1e-10)
     if products <= coordinates.shape[0]:  # enough in exact arithmetic
-        return -solution, unknown
-    return -_solve(apply, lambda v: space.keep(v, free), slope, coordinates, solution), unknown
+        return _with_decrease(-solution, slope)
+    return _with_decrease(-_solve(apply, lambda v: space.keep(v, free), slope, coordinates, solution), slope)
 
 
-def _hessian(objective: Any, at: Evaluation) -> Array:
-    """Return the Hessian of few columns, with a share of its bound if it is singular and there is one."""
-    hessian = objective.hessian(at)
+def _with_decrease(direction: Array, slope: Array) -> tuple[Array, Array, float]:
+    """Return what `newton_direction` does where the rest is not known."""
+    return direction, namespace(slope).zeros_like(slope), -0.5 * inner(slope, direction)
+
+
+def _regular(objective: Any, at: Evaluation, hessian: np.ndarray) -> np.ndarray:
+    """Return the Hessian of few columns on the host, plus a share of its bound if it is singular and there is one."""
     bounded = isinstance(objective, LinearModel) and not objective.traits.quadratic and objective.curvature_bound < inf
     if not bounded or is_regular(double(hessian)):
         return hessian
-    return hessian + DAMPING * objective.bounding_quadratic().hessian(at)
+    return hessian + DAMPING * to_numpy(objective.bounding_quadratic().hessian(at))
 
 
 def _most_products(free: Support) -> int:

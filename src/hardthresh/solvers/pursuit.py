@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import ClassVar, cast
 
 from hardthresh.core.checking import checked_integer, checked_number
+from hardthresh.core.choosing import ahead, choose, in_step, larger
 from hardthresh.core.constraint import Constraint, Projection
+from hardthresh.core.lazy import at_hand
 from hardthresh.core.objective import Objective, SmoothObjective, value_rounding
 from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
 from hardthresh.core.solver import Solver
 from hardthresh.core.state import State
 from hardthresh.core.stopping import Settled, StopRule
-from hardthresh.core.support import upgrade_supports
+from hardthresh.core.support import Support, upgrade_supports
 from hardthresh.core.typing import Array
 from hardthresh.steps.line_search import Candidate, exact_step, majorised_step, minimising_step, polyak_step
 
 from .block_search import search_blocks
 from .exchange import rank_exchanges, swap_units, try_exchanges
-from .refinement import FULL_SOLVE, refine
+from .refinement import FULL_SOLVE, refine, refining
 from .start import starting_point
 from .steepest import is_steep, search_feasible, verdict
 
@@ -111,12 +114,16 @@ class HardThresholdingPursuit(Solver):
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> PursuitState:
         objective, state = cast(SmoothObjective, objective), cast(PursuitState, state)
         at, support = state.at, state.support
-        last = state.step if state.step > 0.0 else polyak_step(at, at.gradient)
+        usual = state.step if state.step > 0.0 else polyak_step(at, at.gradient)
         if state.minimal:  # the gradient on the support is below the tolerance: a step along it would be arbitrary
-            step = minimising_step(objective, at, constraint.hard_threshold(-at.gradient, support)) or last
+            leading = constraint.hard_threshold(-at.gradient, support)
+            exact = minimising_step(objective, constraint, at, leading, supports=1)
         else:
-            step = exact_step(objective, constraint, at, support, -at.gradient) or last
-        stepped = majorised_step(objective, constraint, at, -at.gradient, step, support=support)
+            exact = exact_step(objective, constraint, at, support, -at.gradient)
+        step = choose(exact != 0.0, exact, usual)
+        rounding = value_rounding(objective, at)
+        negligible = self._negligible(state, rounding)
+        stepped = majorised_step(objective, constraint, at, -at.gradient, step, support=support, rounding=rounding)
         if stepped is not None and stepped.projection.support != support:
             refined = refine(
                 objective,
@@ -126,11 +133,11 @@ class HardThresholdingPursuit(Solver):
                 cg_iterations=self.cg_iterations,
                 start=support,
             )
-            if self._improves(objective, state, refined):
+            if refined.value < state.value - negligible:
                 return self._move(objective, state, replace(refined, step=stepped.step))
         if not state.minimal:
             here = Projection(at.point, support)
-            negligible = 1e-3 * self._negligible(objective, state)
+            negligible = 1e-3 * negligible
             solved = refine(
                 objective,
                 constraint,
@@ -141,78 +148,82 @@ class HardThresholdingPursuit(Solver):
                 tol=negligible,
                 start=support,
             )
-            minimal = solved.minimal or state.value - solved.value <= max(negligible, value_rounding(objective, at))
+            minimal = solved.minimal or state.value - solved.value <= max(negligible, rounding)
             return self._move(objective, state, replace(solved, step=step, minimal=minimal))
-        if is_steep(constraint, state, self.tol):
+        steep = is_steep(constraint, state, self.tol)
+        if steep:
             lower = search_feasible(objective, constraint, state)
-            if lower is not None and self._improves(objective, state, lower):
+            if lower is not None and lower.value < state.value - negligible:
                 return self._move(objective, state, lower)
-        for candidate in self._escapes(objective, constraint, state, step):
-            if self._improves(objective, state, candidate):
+        for candidate in self._escapes(objective, constraint, state, step, negligible):
+            if candidate.value < state.value - negligible:
                 return self._move(objective, state, candidate)
-        return verdict(
-            objective,
-            constraint,
-            replace(state, iteration=state.iteration + 1, step=0.0),
-            "the point is minimal on its support, and no longer step or exchange that was tried improves it",
-            self.tol,
-            self._negligible(objective, state),
-        )
+        last = replace(state, iteration=state.iteration + 1, step=0.0)
+        why = "the point is minimal on its support, and no longer step or exchange that was tried improves it"
+        if not steep:
+            return replace(last, settled=why)
+        return verdict(objective, constraint, last, why, self.tol, negligible)
 
     def _escapes(
-        self, objective: Objective, constraint: Constraint, state: PursuitState, step: float
+        self, objective: Objective, constraint: Constraint, state: PursuitState, step: float, negligible: float
     ) -> Iterator[Candidate]:
         """Yield refined points on other supports."""
         at, support = state.at, state.support
-        for projection, length in self._longer_steps(constraint, state, step):
-            refined = refine(
-                objective, constraint, projection, cg_iterations=self.cg_iterations, rounds=2, start=support
-            )
-            yield replace(refined, step=length)
+        runs = (
+            self._refining(objective, constraint, projection, support, length)
+            for projection, length in self._longer_steps(constraint, state, step)
+        )
+        yield from in_step(runs, state.w)
         if self.exchanges > 0 and constraint.is_full(state.support):
             ranked = rank_exchanges(objective, constraint, at, support, removals=self.exchanges, count=self.exchanges)
             swaps = try_exchanges(objective, constraint, at, support, ranked, cg_iterations=0, rounds=3)
             for _, swapped in swaps:
                 yield replace(swapped, step=step)
         if self.exchanges > 0:
-            blocks = search_blocks(objective, constraint, state.at, state.support, self._negligible(objective, state))
+            blocks = search_blocks(objective, constraint, state.at, state.support, negligible)
             if blocks is not None:
                 yield replace(refine(objective, constraint, blocks, cg_iterations=0, rounds=3), step=step)
             for swapped in swap_units(objective, constraint, state.at, state.support, self.exchanges):
                 yield replace(swapped, step=step)
 
+    def _refining(
+        self, objective: Objective, constraint: Constraint, there: Projection, support: Support, length: float
+    ) -> Generator[None, None, Candidate]:
+        """Return what two rounds of refinement lead to, from the projection of a step of a length; see `refining`."""
+        rounds = refining(objective, constraint, there, cg_iterations=self.cg_iterations, rounds=2, start=support)
+        return replace((yield from rounds), step=length)
+
     def _longer_steps(
         self, constraint: Constraint, state: PursuitState, step: float
     ) -> Iterator[tuple[Projection, float]]:
         """Yield projections of longer steps, each with another support, the smallest change of the support first."""
-        last = state.support
-        shortest, longest = 0.0, step
-        for _ in range(self.escapes):
-            longest *= 2.0
-            if constraint.project(state.w - longest * state.at.gradient, state.support).support != last:
-                break
-            shortest = longest
-        lengths = [longest * 2.0**i for i in range(self.escapes)]
+
+        def stepped(length: float) -> Projection:
+            return constraint.project(state.w - length * state.at.gradient, state.support)
+
+        shortest, longest = bracket(((x, stepped(x).support == state.support) for x in self._doubled(2.0 * step)), step)
+        lengths = self._doubled(longest)
+        middles = []
         for _ in range(4):
             middle = 0.5 * (shortest + longest)
-            if constraint.project(state.w - middle * state.at.gradient, state.support).support == last:
-                shortest = middle
-            else:
-                longest = middle
-                lengths.insert(0, middle)
-        for length in lengths:
-            projection = constraint.project(state.w - length * state.at.gradient, state.support)
-            if projection.support != last:
-                last = projection.support
+            there = stepped(middle)
+            same = there.support == state.support
+            shortest, longest = _halved(same, shortest, middle, longest)
+            middles.append((middle, there, same))
+        between = ((length, there) for length, there, same in reversed(middles) if not same)
+        steps = chain(between, ((length, stepped(length)) for length in lengths))
+        for projection, length, same in ahead(_compared(steps, state.support), state.w, len(middles) + len(lengths)):
+            if not same:
                 yield projection, length
 
-    def _negligible(self, objective: Objective, state: PursuitState) -> float:
-        """Return the decrease of f that does not count as progress."""
-        scale = max(abs(state.value), abs(state.trace.null_value - state.value))
-        return max(self.tol * scale, value_rounding(objective, state.at))
+    def _doubled(self, length: float) -> list[float]:
+        """Return a length and its doubles, as many as there are escapes."""
+        return [length * 2.0**i for i in range(self.escapes)]
 
-    def _improves(self, objective: Objective, state: PursuitState, candidate: Candidate) -> bool:
-        return candidate.value < state.value - self._negligible(objective, state)
+    def _negligible(self, state: PursuitState, rounding: float) -> float:
+        """Return the decrease of f that does not count as progress, at least rounding."""
+        scale = larger(abs(state.value), abs(state.trace.null_value - state.value))
+        return larger(self.tol * scale, rounding)
 
     def _move(self, objective: Objective, state: PursuitState, candidate: Candidate) -> PursuitState:
         """Return the state at a candidate: one data pass for its gradient."""
@@ -225,3 +236,33 @@ class HardThresholdingPursuit(Solver):
             step=candidate.step,
             minimal=candidate.minimal,
         )
+
+
+def bracket(steps: Iterable[tuple[float, bool]], shortest: float) -> tuple[float, float]:
+    """Return the last length of a step before the first that changes the support, and that; both the last if none does.
+
+    The lengths increase, each with whether the support is the same. If there are none, these are zero and `shortest`.
+    """
+    lengths, kept = [0.0], []
+    for length, same in steps:
+        lengths.append(length)
+        kept.append(same)
+        if at_hand(same) and not same:
+            break
+    below, above = lengths[-1], lengths[-1] if kept else shortest
+    for i, same in reversed([*enumerate(kept)]):
+        below, above = choose(same, below, lengths[i]), choose(same, above, lengths[i + 1])
+    return below, above
+
+
+def _compared(steps: Iterable[tuple[float, Projection]], support: Support) -> Iterator[tuple[Projection, float, bool]]:
+    """Yield the projections of steps, each with whether its support is that of the step before."""
+    for length, projection in steps:
+        yield projection, length, projection.support == support
+        support = projection.support
+
+
+def _halved(in_upper: bool, shortest: float, middle: float, longest: float) -> tuple[float, float]:
+    """Return the upper or the lower half of an interval."""
+    lower = choose(in_upper, middle, shortest)
+    return lower, choose(in_upper, longest, middle)

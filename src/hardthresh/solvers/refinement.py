@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, count, islice
 from math import inf, nan
 
-from hardthresh.arrays import all_finite, namespace
+import numpy as np
+
+from hardthresh.arrays import all_finite, move
+from hardthresh.core.choosing import begun, to_the_end
 from hardthresh.core.constraint import Constraint, Projection
+from hardthresh.core.lazy import at_hand, inner
 from hardthresh.core.objective import Evaluation, Objective, value_rounding
 from hardthresh.core.stationarity import norm
 from hardthresh.core.support import Support
-from hardthresh.core.typing import Array
+from hardthresh.core.typing import Array, is_numpy
 from hardthresh.steps.line_search import ARMIJO, Candidate
 
-from .newton import LEFT_OUT, newton_direction
+from .newton import LEFT_OUT, is_direct, newton_direction, newton_system
 from .steepest import search_along
 from .subspace import Subspace, subspace
 
@@ -29,7 +34,7 @@ _GRADIENT_STEPS = 4
 """Number of steps along the gradient that one call makes where there is no curvature."""
 
 
-def refine(
+def refining(
     objective: Objective,
     constraint: Constraint,
     projection: Projection,
@@ -41,12 +46,13 @@ def refine(
     below: float = inf,
     along_gradient: bool = True,
     start: Support | None = None,
-) -> Candidate:
+) -> Generator[None, None, Candidate]:
     r"""Return a point of the same support with a lower value, by Newton steps that stay inside the constraint.
 
     Each round solves :math:`H p = -g` on the part of the support where no bound holds, by CG, and searches along the
     projected path w + t p, t = 1, 1/2, ... Where the curvature along the gradient is zero, negative or not a number,
-    the search is along the gradient, by the values of f alone.
+    the search is along the gradient, by the values of f alone. This is a generator, which yields where the host is to
+    look at a number; `refine` runs it to its end, and `in_step` several at once.
 
     Parameters
     ----------
@@ -78,15 +84,26 @@ def refine(
     at = space.objective.evaluate(space.lower(projection.point), prediction)
     found, first = Candidate(projection, nan, at.value, at.prediction), at.value
     predicted, value, gradient_steps = 0.0, inf, 0
+    expected: _Expected | None = None
     for number in range(rounds):
+        known = expected if expected is not None and found is expected.found else None
         if number:
-            at = _evaluate(space, found)
+            at = _evaluate(space, found) if known is None else known.at
         support, free, slope = _free_slope(space, constraint, found, at)
-        if norm(slope) == 0.0:
+        steepness, rounding = norm(slope), value_rounding(space.objective, at) if known is None else known.rounding
+        if at_hand(steepness) and steepness == 0.0:
             return replace(found, minimal=True)
-        direction, flat = newton_direction(space, at, slope, free, cg_iterations)
+        system = None if known is None else known.system
+        before = predicted
+        direction, flat, predicted = newton_direction(space, at, slope, free, cg_iterations, system)
         project = partial(_project, space, constraint, support, start)
-        before, predicted = predicted, -0.5 * float(namespace(slope).sum(slope * direction))
+        tries = begun(_halvings(space, project, at, slope, direction), direction)
+        ahead = number + 1 < rounds and not is_numpy(slope) and is_direct(space, slope, cg_iterations)
+        if ahead and max(tol, rounding) < predicted < inf:  # the system has brought these numbers over
+            tries, expected = _expect(space, constraint, tries)
+        yield
+        if steepness == 0.0:
+            return replace(found, minimal=True)
         curved = not along_gradient or 0.0 < predicted < inf
         better, last, enough = None, False, 0.0
         if curved:
@@ -94,14 +111,13 @@ def refine(
             if trusted and at.value - 4.0 * predicted > below:
                 return replace(found, abandoned=True)
             value = at.value
-            rounding = value_rounding(space.objective, at)
             enough = max(tol, rounding)
             last = predicted <= enough
             allowed = min(rounding, first - at.value) if last else 0.0  # there the gradient knows better than f
-            better = _search(space, project, at, slope, direction, 1 if last else 30, allowed)
-        left_out = last and gradient_steps <= _GRADIENT_STEPS and norm(flat) > LEFT_OUT * norm(slope)
+            better = yield from _search(at, islice(tries, 1 if last else 30), allowed)
+        left_out = last and gradient_steps <= _GRADIENT_STEPS and norm(flat) > LEFT_OUT * steepness
         stuck = better is None and not last  # no curvature, or a loss that looks saturated: steps are far too long
-        rest = flat if last else slope
+        rest = move(flat, slope) if last and is_numpy(flat) else slope
         beyond = _along_gradient(space, project, at, rest) if along_gradient and (left_out or stuck) else None
         if beyond is not None and (stuck or at.value - beyond.value > enough):
             predicted, value, gradient_steps = 0.0, inf, gradient_steps + 1
@@ -116,6 +132,9 @@ def refine(
     return found
 
 
+refine = to_the_end(refining)
+
+
 def polish(objective: Objective, constraint: Constraint, found: Candidate) -> Candidate:
     """Return what one more Newton step leads to if the gradient is smaller there and f the same up to rounding.
 
@@ -125,7 +144,7 @@ def polish(objective: Objective, constraint: Constraint, found: Candidate) -> Ca
     space = subspace(objective, constraint, found.projection.support)
     at = _evaluate(space, found)
     support, free, slope = _free_slope(space, constraint, found, at)
-    direction = newton_direction(space, at, slope, free, 0)[0]
+    direction, _, _ = newton_direction(space, at, slope, free, 0)
     if not all_finite(direction):
         return found
     projection = _project(space, constraint, support, None, at.point + direction)
@@ -134,6 +153,30 @@ def polish(objective: Objective, constraint: Constraint, found: Candidate) -> Ca
     if not (same and norm(space.keep(after.gradient, free)) < norm(slope)):
         return found
     return replace(found, projection=projection, value=after.value, prediction=after.prediction)
+
+
+@dataclass(frozen=True, slots=True)
+class _Expected:
+    """The first try of a round on a device, evaluated, and the `newton_system` of the round that follows it."""
+
+    found: Candidate
+    at: Evaluation
+    rounding: float
+    system: tuple[np.ndarray, ...]
+
+
+def _expect(
+    space: Subspace, constraint: Constraint, tries: Iterator[tuple[Candidate, float]]
+) -> tuple[Iterator[tuple[Candidate, float]], _Expected]:
+    """Return tries, and what the next round needs if the first one is accepted, as it mostly is.
+
+    It comes over with the numbers that say whether it is: one wait for each round in the place of two.
+    """
+    first = next(tries)
+    at = _evaluate(space, first[0])
+    _, free, slope = _free_slope(space, constraint, first[0], at)
+    rounding = value_rounding(space.objective, at)  # which comes over with the system
+    return chain([first], tries), _Expected(first[0], at, rounding, newton_system(space, at, slope, free))
 
 
 def _evaluate(space: Subspace, found: Candidate) -> Evaluation:
@@ -166,28 +209,26 @@ def _along_gradient(
     return None if found is None else replace(found, step=nan)
 
 
-def _search(
-    space: Subspace,
-    project: Callable[[Array], Projection],
-    at: Evaluation,
-    slope: Array,
-    direction: Array,
-    tries: int,
-    allowed: float,
-) -> Candidate | None:
-    """Return the first of the projected points at + t direction, t = 1, 1/2, ..., with a sufficient decrease.
-
-    The value may exceed that by `allowed`, which is rounding.
-    """
-    xp = namespace(direction)
-    t = 1.0
-    for _ in range(tries):
-        projection = project(at.point + t * direction)
+def _halvings(
+    space: Subspace, project: Callable[[Array], Projection], at: Evaluation, slope: Array, direction: Array
+) -> Iterator[tuple[Candidate, float]]:
+    """Yield the projected points at + t direction, t = 1, 1/2, ..., each with the value of a sufficient decrease."""
+    for halved in count():
+        projection = project(at.point + 0.5**halved * direction)
         point = space.lower(projection.point)
         prediction = space.objective.predict(point)
         value = space.objective.value(point, prediction)
-        most = at.value + ARMIJO * float(xp.sum(slope * (point - at.point))) + allowed
-        if value <= most and (value < at.value or allowed > 0.0):
-            return Candidate(projection, nan, value, prediction)
-        t *= 0.5
+        enough = at.value + ARMIJO * inner(slope, point - at.point)
+        yield Candidate(projection, nan, value, prediction), enough
+
+
+def _search(
+    at: Evaluation, tries: Iterable[tuple[Candidate, float]], allowed: float
+) -> Generator[None, None, Candidate | None]:
+    """Return the first of some tries with a sufficient decrease; `allowed` above it is rounding."""
+    for tried, enough in tries:
+        if not at_hand(tried.value):
+            yield
+        if tried.value <= enough + allowed and (tried.value < at.value or allowed > 0.0):
+            return tried
     return None

@@ -125,13 +125,13 @@ class Splices:
         self._few = self._chosen.size * (units.count - self._chosen.size) <= _FEW_EXCHANGES
         self._without: dict[int, float] = {}
 
-    def lower(self) -> Iterator[tuple[Fit, Support]]:
-        """Yield lower points, with their supports."""
+    def lower(self) -> Iterator[Fit]:
+        """Yield lower points."""
         yield from self._by_gradients()
         yield from self._by_model()
         yield from self._by_curvature()
 
-    def _by_gradients(self) -> Iterator[tuple[Fit, Support]]:
+    def _by_gradients(self) -> Iterator[Fit]:
         """Yield lower points where units with large gradients take the place of those that f needs least."""
         leaving = self._leaving()
         many = min(self._room if self._room else (self._units.budget + 1) // 2, self._others.size)
@@ -140,7 +140,7 @@ class Splices:
             yield from self.lower_of(np.concatenate([kept, self._others[:many]]), self._at.point)
             many //= 2
 
-    def _by_model(self) -> Iterator[tuple[Fit, Support]]:
+    def _by_model(self) -> Iterator[Fit]:
         """Yield lower points of sets that the quadratic model proposes, or by single exchanges where it misleads."""
         if self._room or self._others.size == 0:
             return
@@ -156,7 +156,7 @@ class Splices:
             for g in self._leaving():
                 yield from self._replacing(g)
 
-    def _by_curvature(self) -> Iterator[tuple[Fit, Support]]:
+    def _by_curvature(self) -> Iterator[Fit]:
         """Yield lower points where f is concave along a coordinate, if no gradient leads away, as from a maximum.
 
         One unit enters. Cost: a gradient for each coordinate whose own is zero, at most 1024.
@@ -186,7 +186,7 @@ class Splices:
             trials.append((self._value(start), _Trial(units, start)))
         return [trial for value, trial in sorted(trials, key=lambda trial: trial[0])[:_REFITTED] if value < np.inf]
 
-    def _replacing(self, unit: int) -> Iterator[tuple[Fit, Support]]:
+    def _replacing(self, unit: int) -> Iterator[Fit]:
         """Yield lower points with another unit in the place of one, in the order of their gradients without that one.
 
         Once another unit leads to less than a tenth of the decrease that it takes, the next ones are not tried.
@@ -204,7 +204,7 @@ class Splices:
             if not self._few and found is not None and before - found.at.value < (before - self._below) / _FOLLOWING:
                 break
 
-    def lower_of(self, units: np.ndarray, start: Array) -> Generator[tuple[Fit, Support], None, Fit | None]:
+    def lower_of(self, units: np.ndarray, start: Array) -> Generator[Fit, None, Fit | None]:
         """Yield the refit of some units if it is lower, and return it; None if f is infinite.
 
         None, too, where these units had a refit that came to its end, or to a point below this start.
@@ -216,7 +216,7 @@ class Splices:
         found = self._refits.minimise(at, support, self._tol, self._below)
         self._reached[key] = found.at.value if found.end is End.ABANDONED else -np.inf
         if found.at.value < self._below:
-            yield found, support
+            yield found
         return found
 
     def _at_start(self, start: Array, support: Support) -> Evaluation | None:

@@ -155,8 +155,9 @@ class Splicing(Solver):
             fit = refits.minimise(state.at, state.support, NEARLY * negligible)
             return replace(moved, at=fit.at, minimal=fit.minimal, curvature=refits.curvatures.known)
         splices = Splices(objective, constraint, units, state.at, negligible, refits)
-        for fit, support in splices.lower():
+        for fit in splices.lower():
             minimal = fit.minimal and state.convex
+            support = constraint.project(fit.at.point).support  # without units that a bound keeps at zero
             return replace(moved, at=fit.at, support=support, minimal=minimal, curvature=refits.curvatures.known)
         fit = refits.minimise(state.at, state.support, _MINIMAL * negligible)
         return verdict(

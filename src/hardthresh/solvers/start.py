@@ -8,11 +8,12 @@ from typing import Any
 from hardthresh.arrays import all_finite, as_floating
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.core.objective import Evaluation, LinearObjective, Objective, SmoothObjective
+from hardthresh.core.objective import Evaluation, Objective, SmoothObjective
 from hardthresh.core.stationarity import norm
 from hardthresh.steps.line_search import Candidate
 
 from .refinement import FULL_SOLVE, refine
+from .subspace import is_of_columns
 
 
 def starting_point(objective: Objective, constraint: Constraint, w0: Any) -> tuple[Evaluation, Projection]:
@@ -38,7 +39,7 @@ def starting_point(objective: Objective, constraint: Constraint, w0: Any) -> tup
         return objective.evaluate(projection.point), projection
     projection = constraint.project(zeros)
     chosen = projection.support.indices
-    if chosen is not None and chosen.shape[0] > 0 and isinstance(objective, LinearObjective):
+    if chosen is not None and chosen.shape[0] > 0 and is_of_columns(objective):
         fit = _fit(objective, constraint, projection)
         return objective.evaluate(fit.projection.point, fit.prediction), fit.projection
     at = objective.evaluate(projection.point)
@@ -50,7 +51,7 @@ def starting_point(objective: Objective, constraint: Constraint, w0: Any) -> tup
     return at, projection
 
 
-def _fit(objective: LinearObjective, constraint: Constraint, projection: Projection) -> Candidate:
+def _fit(objective: Any, constraint: Constraint, projection: Projection) -> Candidate:
     """Return the minimiser on the coordinates of a support.
 
     If the exponential of a large offset dominates f, each Newton step changes the prediction by only 1, so that the

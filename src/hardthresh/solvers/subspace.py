@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from math import prod
 from typing import Any
 
 from hardthresh.arrays import gather, mask_of, namespace, scatter, where_true
 from hardthresh.core.constraint import Constraint, Projection
-from hardthresh.core.objective import LinearObjective, Objective
+from hardthresh.core.objective import LinearObjective, Objective, RowObjective
 from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
 
@@ -52,7 +53,9 @@ class _Columns(Subspace):
 
     has_hessian = True
 
-    def __init__(self, objective: LinearObjective, constraint: Constraint, support: Support, indices: Array) -> None:
+    def __init__(
+        self, objective: LinearObjective | RowObjective, constraint: Constraint, support: Support, indices: Array
+    ) -> None:
         self._constraint, self._support, self._indices = constraint, support, indices
         self._size = objective.shape[0]
         self._objective = objective.columns(indices)
@@ -78,6 +81,25 @@ class _Columns(Subspace):
     @property
     def objective(self) -> Any:
         return self._objective
+
+
+class _Rows(_Columns):
+    """A support of whole rows of an objective of matrices, which becomes an objective of their columns only."""
+
+    def __init__(self, objective: RowObjective, constraint: Constraint, support: Support, indices: Array) -> None:
+        self._width = prod(objective.shape[1:])
+        super().__init__(objective, constraint, support, indices[:: self._width] // self._width)
+
+    def keep(self, v: Array, free: Support) -> Array:
+        return v if free.indices is None else namespace(v).where(self._is_free(free), v, 0 * v)
+
+    def coordinates(self, free: Support) -> Array | None:
+        return where_true(namespace(free.indices).reshape(self._is_free(free), (-1,)))
+
+    def _is_free(self, free: Support) -> Array:
+        """Return for each entry of a point of the subspace whether it can move."""
+        mask = mask_of(free.indices, self._size * self._width)
+        return self.lower(namespace(mask).reshape(mask, (self._size, self._width)))
 
 
 class _Restricted(Subspace):
@@ -114,6 +136,18 @@ class _Restricted(Subspace):
 def subspace(objective: Objective, constraint: Constraint, support: Support) -> Subspace:
     """Return the subspace of a support, in the cheapest form that the objective and the constraint allow."""
     indices = support.indices
-    if indices is not None and isinstance(objective, LinearObjective):
-        return _Columns(objective, constraint, support, indices)
-    return _Restricted(objective, constraint)
+    if indices is None or not is_of_columns(objective):
+        return _Restricted(objective, constraint)
+    kind: Any = _Columns if isinstance(objective, LinearObjective) else _Rows
+    found: Subspace = kind(objective, constraint, support, indices)
+    return found
+
+
+def is_of_columns(objective: Objective) -> bool:
+    """Return whether an objective is minimised on a support as one of these columns only.
+
+    Of objectives of matrices, whose rows are few columns, that is so where a reading of all columns is dear.
+    """
+    if isinstance(objective, LinearObjective):
+        return True
+    return objective.traits.reading_is_dear and isinstance(objective, RowObjective)

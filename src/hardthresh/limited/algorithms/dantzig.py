@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 
 from hardthresh.core.checking import checked_integer, checked_number
 from hardthresh.core.errors import HardThreshError, InvalidInputError
+from hardthresh.core.randomness import Purpose, generator
 from hardthresh.core.registry import register
 from hardthresh.core.schema import renames, stored
 from hardthresh.core.typing import Array
@@ -23,7 +24,6 @@ from hardthresh.limited.contract import (
 )
 from hardthresh.limited.cost_model import CostModel
 
-_SUBSET = 1  # the purpose of random numbers
 _HELD = 256  # examples that are added to the moments by one product, as each product costs d^2 writes; arbitrary
 
 
@@ -115,7 +115,7 @@ class DantzigSelector(Algorithm[DantzigState]):
     >>> source = ArraySource(X, X[:, 1] - X[:, 7], n_observed=6)
     >>> result = learn(DantzigSelector(n_nonzero_coefs=2), source)
     >>> result.support, result.w[[1, 7]].round(1), result.meter.max_per_example
-    (array([1, 7]), array([ 1., -1.]), 6)
+    (array([1, 7]), array([ 0.9, -1. ]), 6)
     """
 
     n_nonzero_coefs: int
@@ -184,7 +184,7 @@ class DantzigSelector(Algorithm[DantzigState]):
         return self.c * sqrt(d * log(d) / (cost_model.n_observed * n)) * sqrt(squares / n)
 
     def _subset(self, d: int, width: int, example: int) -> Array:
-        drawn = np.random.default_rng((self.seed, example, _SUBSET)).choice(d, width, replace=False)
+        drawn = generator(self.seed, example, Purpose.EXPLORED_ATTRIBUTES).choice(d, width, replace=False)
         return np.sort(drawn)
 
 

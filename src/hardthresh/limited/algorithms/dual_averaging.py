@@ -15,6 +15,7 @@ import numpy as np
 from hardthresh.arrays import top_k
 from hardthresh.core.checking import checked_integer, checked_number, checked_word
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.randomness import Purpose, generator
 from hardthresh.core.registry import register
 from hardthresh.core.schema import renames, stored
 from hardthresh.core.typing import Array
@@ -30,7 +31,6 @@ from hardthresh.limited.contract import (
 from hardthresh.limited.cost_model import CostModel
 
 At = Literal["truncated", "dense"]
-_SUBSET = 0  # the purpose of random numbers
 
 
 @stored("state/dual_averaging")
@@ -199,6 +199,6 @@ class RegularizedDualAveraging(Algorithm[DualAveragingState]):
         spare, _ = self._drawn(cost_model)
         others = np.ones(cost_model.n_features, dtype=bool)
         others[chosen] = False
-        draw = np.random.default_rng((self.seed, state.seen, _SUBSET))
+        draw = generator(self.seed, state.seen, Purpose.EXPLORED_ATTRIBUTES)
         explored = draw.choice(np.flatnonzero(others), spare, replace=False)
         return replace(state, w=w, chosen=chosen, observed=np.sort(np.concatenate([chosen, explored])))

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.randomness import Purpose, generator
 from hardthresh.core.typing import Array
 from hardthresh.limited.cost_model import CostModel
 
@@ -103,7 +104,7 @@ class ArraySource(AttributeSource):
             )
         super().__init__(cost_model, feature_names)
         n = self._X.shape[0]
-        self._order = np.random.default_rng(seed).permutation(n) if shuffle else np.arange(n)
+        self._order = generator(seed, 0, Purpose.ORDER_OF_ROWS).permutation(n) if shuffle else np.arange(n)
         self._position = 0
 
     @property

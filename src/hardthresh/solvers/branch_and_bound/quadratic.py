@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import eigvalsh
 
 from hardthresh.arrays import double, inverse_semidefinite
 from hardthresh.core.objective import Evaluation, LinearObjective, value_rounding
 from hardthresh.core.schema import stored
+from hardthresh.solvers.perspective import removable
 
-from .rows import EPS, MADE_UP, Rows
+from .rows import EPS, MADE_UP, UNITS, Rows
 
 NEARLY = 1e-4
 """Columns of which others leave less than this share of the square are looked at in the rows, which have twice the
@@ -21,12 +21,12 @@ _LOST = 1e-12
 """The relative error of a square from which the Gram matrix of a column, such as one that was centred by its large
 mean, is computed from the rows. Rounding of a sum of squares is below a tenth of it for up to a million rows."""
 
+_ARITHMETIC = 8.0 * EPS
+"""The relative rounding of a closed form for one column or two: a few units for each of its four products and sums."""
+
 _UNCLEAR = 1e-2
 """The largest relative rounding of an entry of a Schur complement that the margins, which are of first order, hold for.
 """
-
-_SHRUNK = 1e-9
-"""The smallest eigenvalue is lowered by this share, besides its rounding: as in the specification of the bound."""
 
 
 @stored("state/branch_and_bound_problem")
@@ -77,9 +77,16 @@ class Quadratic:
         """Return the problem of a quadratic objective in double precision, evaluated at its null model.
 
         Columns that are nearly combinations of the free ones, or lose digits in the Gram matrix, are swept in the rows,
-        if there are any. Cost: two data
-        passes, and one for each of these columns.
+        if there are any. Cost: two data passes, and one for each of these columns.
         """
+        problem = cls.with_copies(objective, null, free, rows)
+        return problem.part(problem.originals(rows) == np.arange(problem.size))
+
+    @classmethod
+    def with_copies(
+        cls, objective: LinearObjective, null: Evaluation, free: np.ndarray, rows: Rows | None
+    ) -> Quadratic:
+        """Return the problem as `of` does, but with the copies of columns that an answer does not need."""
         hessian, slope = np.array(double(objective.hessian(null))), -np.asarray(double(null.gradient))
         d = slope.size
         ridge = np.zeros(d) if rows is None else rows.ridge
@@ -95,13 +102,14 @@ class Quadratic:
             hessian -= cross @ inverse @ cross.T
             slope = slope - cross @ (inverse @ slope[free])
         left = hessian.diagonal()
+        amplified[used] = before[used] / np.maximum(left[used], NEARLY * before[used])
         near = np.flatnonzero(used & ((left <= NEARLY * before) | (lost > _LOST)))
         if rows is not None and near.size:
             hessian[near], slope[near], made_up = rows.swept(near)
             hessian[:, near] = hessian[near].T
             used[near[made_up]] = False
             shares = before[near] / np.where(made_up, 1.0, hessian.diagonal()[near])
-            amplified[near] = np.sqrt(np.maximum(shares, lost[near] / EPS))
+            amplified[near] = UNITS * np.sqrt(np.maximum(shares, lost[near] / EPS))
         else:
             used[near] = left[near] > MADE_UP * before[near]
             amplified[near] = before[near] / np.where(used[near], left[near], 1.0)
@@ -112,7 +120,7 @@ class Quadratic:
         hessian *= scale
         np.fill_diagonal(hessian, 1.0)
         sums = np.abs(hessian).sum(axis=0)
-        problem = cls(
+        return cls(
             hessian=hessian,
             slope=slope[counted] * scale,
             constant=float(null.value),
@@ -123,7 +131,6 @@ class Quadratic:
             resolution=value_rounding(objective, null),
             rounding=EPS * float(np.max(amplified[counted], initial=1.0)) * float(np.max(sums, initial=0.0)),
         )
-        return problem if problem.ridge.any() else problem._without_copies(rows)
 
     @property
     def size(self) -> int:
@@ -135,17 +142,21 @@ class Quadratic:
         """The size of an entry of c, for its rounding."""
         return float(max(np.max(np.abs(self.slope), initial=0.0), np.sqrt(2.0 * abs(self.constant))))
 
-    def _without_copies(self, rows: Rows | None) -> Quadratic:
-        """Return the problem without columns that are multiples of one before them, but for rounding."""
-        if self.size < 2:
-            return self
-        left = np.zeros(self.size, dtype=bool)
+    def originals(self, rows: Rows | None) -> np.ndarray:
+        """Return for each column the first one that it is a multiple of, but for rounding; with a ridge itself."""
+        first = np.arange(self.size)
+        if self.size < 2 or self.ridge.any():
+            return first
         later, earlier = np.nonzero(np.tril(np.abs(self.hessian), -1) >= 1.0 - max(self.rounding, MADE_UP))
         for i, j in zip(later.tolist(), earlier.tolist(), strict=True):
-            if not left[i] and not left[j]:
-                left[i] = rows is None or bool(rows.made_up(self.columns[[j]], self.columns[[i]])[0])
-        kept = np.flatnonzero(~left)
-        if kept.size == self.size:
+            if first[i] == i and first[j] == j:
+                copied = rows is None or bool(rows.made_up(self.columns[[j]], self.columns[[i]])[0])
+                first[i] = j if copied else i
+        return first
+
+    def part(self, kept: np.ndarray) -> Quadratic:
+        """Return the problem of some columns, of which a mask is given."""
+        if kept.all():
             return self
         return replace(
             self,
@@ -233,6 +244,43 @@ class Reduced:
         scale = self.problem.scale
         return self.constant - self.error - 0.5 * self.rounding * scale**2, self.diagonal - 4.0 * self.rounding
 
+    def bounds(self, k: int) -> np.ndarray:
+        r"""Return lower bounds of the quadratic over each column, or over each pair of two, by closed forms.
+
+        .. math:: q_I - \frac{c_i^2}{2 M_{ii}}, \qquad
+                  q_I - \frac{c_i^2 M_{jj} + c_j^2 M_{ii} - 2 c_i c_j M_{ij}}{2 (M_{ii} M_{jj} - M_{ij}^2)}
+
+        Of a pair of near copies both differences are left by terms that are almost equal, so their rounding,
+        :math:`\epsilon` of these terms, is added to the first and subtracted from the second. The bound is -inf where
+        nothing is left to divide by.
+
+        Parameters
+        ----------
+        k : {1, 2}
+            1 for single columns, 2 for pairs.
+
+        Returns
+        -------
+        array, shape (m,) or (m, m)
+            The bounds; of pairs those with i < j, and inf elsewhere.
+        """
+        c = self.slope
+        constant, diagonal = self.lowered()
+        if k == 1:
+            above, below = c**2, diagonal
+        else:
+            M, of_each = self.rows(np.arange(c.size)), np.outer(c**2, diagonal)
+            across, whole = 2.0 * np.outer(c, c) * M, np.outer(diagonal, diagonal)
+            of_each += of_each.T
+            above = of_each - across + _ARITHMETIC * (np.abs(of_each) + np.abs(across))
+            below = whole - M**2 - _ARITHMETIC * np.abs(whole)
+            below[(diagonal <= 0) | (diagonal <= 0)[:, None]] = 0.0
+        gain = np.divide(above, below, out=np.full(below.shape, np.inf), where=below > 0)
+        bounds: np.ndarray = constant - 0.5 * gain - _ARITHMETIC * abs(constant)
+        if k == 2:
+            bounds[np.tril_indices(c.size)] = np.inf  # each pair once
+        return bounds
+
     def rows(self, places: np.ndarray) -> np.ndarray:
         """Return rows of M, for places in `columns`."""
         rows: np.ndarray = self.problem.hessian[self.columns[places]][:, self.columns]
@@ -251,8 +299,6 @@ class Reduced:
     def curvature(self, matrix: np.ndarray, shape: np.ndarray) -> float:
         r"""Return a number :math:`\mu \ge 0` for which :math:`M - \mu \Sigma` is positive semidefinite.
 
-        It is the smallest eigenvalue of the scaled matrix less its rounding. Cost: :math:`O(m^3)`.
+        It is what is `removable` from the scaled matrix. Cost: :math:`O(m^3)`.
         """
-        lowest = float(eigvalsh(matrix, subset_by_index=(0, 0), check_finite=False)[0])
-        rounding = 4.0 * shape.size * self.rounding / min(1.0, float(shape.min()))
-        return max(0.0, lowest * (1.0 - _SHRUNK) - rounding)
+        return removable(matrix, 4.0 * shape.size * self.rounding / min(1.0, float(shape.min())))

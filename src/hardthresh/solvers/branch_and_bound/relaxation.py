@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.lapack import dposv
 
+from hardthresh.solvers.perspective import largest, penalty
+
 from .quadratic import Reduced
 
 _ROUNDS, _STEPS = 40, 3
@@ -33,7 +35,8 @@ class Relaxed:
     shares : array, shape (n_active,)
         How much of each column the relaxation chooses, z in [0, 1].
     worth : array, shape (m,)
-        :math:`v_j^2 / 2D_j`: the bound falls by this when column j joins the k columns of largest worth.
+        :math:`v_j^2 / 2D_j`, with what :math:`v_j` may be but for rounding: the bound falls by this when column j joins
+        the k columns of largest worth.
     """
 
     lower: float
@@ -86,15 +89,14 @@ def relax(reduced: Reduced, D: np.ndarray, k: int, active: np.ndarray, x: np.nda
             active, x, rows = active[kept], x[kept], rows[kept]
         v = reduced.slope - x @ rows
         v[active] += D[active] * x
-        worth = 0.5 * (v / root) ** 2
-        along = float(x @ (reduced.slope[active] - v[active]))  # x'(M - D)x
-        largest = np.argpartition(worth, worth.size - k)[worth.size - k :]
-        lower = constant - 0.5 * along - float(worth[largest].sum())
         inexact = reduced.rounding * (scale + float(np.max(np.abs(x), initial=0.0)))  # an entry of v
-        lower -= inexact * float(np.sum(np.abs(x)) + np.sum(np.abs(v[largest]) / D[largest]))
+        worth = 0.5 * ((np.abs(v) + inexact) / root) ** 2
+        along = float(x @ (reduced.slope[active] - v[active]))  # x'(M - D)x
+        most = largest(worth, k)
+        lower = constant - 0.5 * along - float(worth[most].sum()) - inexact * float(np.abs(x).sum())
         size = root[active] * np.abs(x)
-        penalty, threshold, _ = _penalty(size, k)
-        value = constant + 0.5 * along - float(x @ reduced.slope[active]) + penalty
+        omega, threshold, _ = penalty(size, k)
+        value = constant + 0.5 * along - float(x @ reduced.slope[active]) + omega
         if best is None or lower > best.lower:
             shares = np.minimum(1.0, size / threshold) if threshold > 0 else np.ones(size.size)
             best = Relaxed(lower, active, x, shares, worth)
@@ -103,9 +105,7 @@ def relax(reduced: Reduced, D: np.ndarray, k: int, active: np.ndarray, x: np.nda
         level = np.abs(v) / root
         level[active] = 0.0
         new = np.flatnonzero(level > threshold * (1.0 + 1e-7))
-        most = max(4, 2 * k, active.size // 4)
-        if new.size > most:
-            new = new[np.argpartition(-level[new], most)[:most]]
+        new = new[largest(level[new], max(4, 2 * k, active.size // 4))]
         if new.size == 0:
             break
         active, rows = np.concatenate([active, new]), np.concatenate([rows, reduced.rows(new)])
@@ -114,32 +114,15 @@ def relax(reduced: Reduced, D: np.ndarray, k: int, active: np.ndarray, x: np.nda
     return best
 
 
-def _penalty(size: np.ndarray, k: int) -> tuple[float, float, np.ndarray]:
-    r"""Return :math:`\tfrac{1}{2} \min_z \sum a_j^2 / z_j` over :math:`0 \le z \le 1, \sum z \le k`.
-
-    Also the level at which z reaches 1, and where it does.
-    """
-    if size.size <= k:
-        threshold = float(size.min()) if size.size == k else 0.0
-        return 0.5 * float(size @ size), threshold, np.ones(size.size, dtype=bool)
-    order = np.argsort(-size)
-    falling = size[order]
-    tails = np.cumsum(falling[::-1])[::-1][:k]  # the sum of all but the largest t
-    thresholds = tails / (k - np.arange(k))
-    t = int(np.argmax(falling[:k] <= thresholds))
-    if falling[t] > thresholds[t]:  # rounding: for t = k - 1 it is the sum of this and smaller ones
-        t = k - 1
-    whole = np.zeros(size.size, dtype=bool)
-    whole[order[:t]] = True
-    head = falling[:t]
-    return 0.5 * float(head @ head) + 0.5 * float(tails[t]) * float(thresholds[t]), float(thresholds[t]), whole
-
-
 def _minimise(inner: np.ndarray, slope: np.ndarray, root: np.ndarray, k: int, x: np.ndarray) -> np.ndarray:
-    """Return the minimiser of the relaxation over the active columns, some of which may end at zero."""
+    """Return the minimiser of the relaxation over the active columns, some of which may end at zero.
+
+    Newton steps end at the exact minimum on a few columns of the Gram matrix of a node, from the solution of its
+    parent; `hardthresh.certificates.perspective.minimise_quadratic` takes groups and bounds, once, and any start.
+    """
 
     def value(x: np.ndarray) -> float:
-        return 0.5 * float(x @ (inner @ x)) - float(x @ slope) + _penalty(root * np.abs(x), k)[0]
+        return 0.5 * float(x @ (inner @ x)) - float(x @ slope) + penalty(root * np.abs(x), k)[0]
 
     now = value(x)
     for _ in range(_STEPS):
@@ -147,7 +130,7 @@ def _minimise(inner: np.ndarray, slope: np.ndarray, root: np.ndarray, k: int, x:
         if some.size == 0:
             break
         own, sign = root[some], np.sign(x[some])
-        _, _, whole = _penalty(own * np.abs(x[some]), k)
+        _, _, whole = penalty(own * np.abs(x[some]), k)
         matrix = inner.copy() if some.size == x.size else inner[np.ix_(some, some)]
         matrix[np.diag_indices(some.size)] += np.where(whole, own * own, 1e-13)
         part = ~whole
@@ -172,7 +155,7 @@ def _minimise(inner: np.ndarray, slope: np.ndarray, root: np.ndarray, k: int, x:
         if moved is None:
             break
         same = t == 1.0 and not (part & (target * sign < 0)).any()
-        done = same and np.array_equal(_penalty(own * np.abs(moved[some]), k)[2], whole)
+        done = same and np.array_equal(penalty(own * np.abs(moved[some]), k)[2], whole)
         fell, x, now = now - after, moved, after
         if done or fell <= 1e-15 * abs(now):
             break

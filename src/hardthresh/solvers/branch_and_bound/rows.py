@@ -17,7 +17,8 @@ EPS = float(np.finfo(np.float64).eps)
 
 MADE_UP = 1e-13
 """A column is a combination of others if they leave less than this share of its length: the entries have 16 digits, of
-which centring and scaling cost some."""
+which centring and scaling cost some. That is far less than the root of `hardthresh.arrays.linalg.DEPENDENT`, because
+rows are projected here, and a proof is about columns that a heuristic may leave out."""
 
 _BLOCK = 2**24
 """How many entries of the data are made dense at a time: 128 MB."""

@@ -86,15 +86,20 @@ class Search:
         return max(self.tol * value, UNITS * EPS * 2.0 * sqrt(value * whole) + MADE_UP**2 * whole)
 
     @property
+    def cut(self) -> float:
+        """The value from which a support is not looked for: a node with such a bound is given up."""
+        return self.upper - self.slack
+
+    @property
     def is_done(self) -> bool:
         """Whether no support is left to look at that may bring more."""
-        return not self.frontier or self.lower >= self.upper - self.slack
+        return not self.frontier or self.lower >= self.cut
 
     def begin(self) -> None:
         """Bound the root."""
         every, none = np.arange(self.problem.size), np.empty(0, dtype=np.int64)
         root = Node(-1, self.lower_bound, none, packed(every, every.size))
-        self._bound(_Work.below(root, none, every), _ROOT_STEPS)
+        self._bound(Work.below(root, none, every), _ROOT_STEPS)
 
     def run(self, count: int) -> None:
         """Explore nodes until `count` more have been bounded, or none is left."""
@@ -102,16 +107,16 @@ class Search:
         end = self.n_nodes + count
         while self.frontier and self.n_nodes < end:
             node = heappop(self.frontier)
-            if node.lower >= self.upper - self.slack:
+            if node.lower >= self.cut:
                 self.floor = min(self.floor, node.lower)
                 continue
             others = node.candidates(self.problem.size)
             others = others[others != node.branch]
-            self._bound(_Work.below(node, np.append(node.chosen, node.branch), others), _STEPS)
-            self._bound(_Work.below(node, node.chosen, others), _STEPS)
+            self._bound(Work.below(node, np.append(node.chosen, node.branch), others), _STEPS)
+            self._bound(Work.below(node, node.chosen, others), _STEPS)
         self.frontier.sort()  # a sorted list is a heap, and does not depend on its history
 
-    def _bound(self, work: _Work, steps: int) -> None:
+    def _bound(self, work: Work, steps: int) -> None:
         """Bound a node, with so many steps of the diagonal; keep it unless it is solved or given up."""
         self.n_nodes += 1
         while True:
@@ -128,7 +133,7 @@ class Search:
                 return
             before = work.lower
             changed = self._tighten(work, reduced, k, steps > 0)
-            if work.lower >= self.upper - self.slack:
+            if work.lower >= self.cut:
                 self.floor = min(self.floor, work.lower)
                 return
             moved = steps > 0 and work.lower - before >= _LITTLE * (self.upper - work.lower)
@@ -141,7 +146,7 @@ class Search:
         else:
             heappush(self.frontier, work.node(self.n_nodes, self.problem.size))
 
-    def _reduced(self, work: _Work) -> Reduced | None:
+    def _reduced(self, work: Work) -> Reduced | None:
         """Return the quadratic of a node, and leave out the columns that the chosen ones make up."""
         reduced = Reduced.of(self.problem, work.chosen, work.others)
         if reduced is None:
@@ -155,7 +160,7 @@ class Search:
             work.others = reduced.columns
         return reduced
 
-    def _solve_each(self, work: _Work, k: int) -> None:
+    def _solve_each(self, work: Work, k: int) -> None:
         """Go on with a node without a bound of its own: split it, or look at all its supports."""
         if k > 1:
             work.branch = int(work.others[0])
@@ -164,20 +169,21 @@ class Search:
         for j in work.others:
             self._solve(np.append(work.chosen, j), work.lower)
 
-    def _tighten(self, work: _Work, reduced: Reduced, k: int, move: bool) -> bool:
+    def _tighten(self, work: Work, reduced: Reduced, k: int, move: bool) -> bool:
         """Solve the relaxation of a node, fix columns and move the diagonal; return whether the node has changed."""
         others = work.others
         D, matrix = self.problem.diagonal[others], None
-        if self._has_own_diagonal(others, work.chosen.size):
+        clear = bool((reduced.diagonal > reduced.rounding).all())  # else a shape in its units says nothing
+        if clear and self._has_own_diagonal(others, work.chosen.size):
             units = work.shape[others] * reduced.diagonal
             matrix = reduced.scaled(units)
             curvature = reduced.curvature(matrix, units)
             D = curvature * units if curvature > 0 else D
         if not (D > 0).all():
-            work.branch = int(others[np.argmax(reduced.slope**2 / reduced.diagonal)])
+            work.branch = int(others[np.argmax(reduced.slope**2 / np.maximum(reduced.diagonal, reduced.rounding))])
             return False
-        found = relax(reduced, D, k, *work.places(), self.upper - self.slack)
-        if found.lower >= self.upper - self.slack:
+        found = relax(reduced, D, k, *work.places(), self.cut)
+        if found.lower >= self.cut:
             work.lower = found.lower
             return False
         is_root = others.size == self.problem.size
@@ -210,7 +216,7 @@ class Search:
 
     def _fixed(self, found: Relaxed, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return which columns every better support of a node has, and which none has."""
-        worth, room = found.worth, self.upper - self.slack - found.lower
+        worth, room = found.worth, self.cut - found.lower
         order = np.argpartition(-worth, k)
         inside = np.zeros(worth.size, dtype=bool)
         inside[order[:k]] = True
@@ -232,36 +238,25 @@ class Search:
             return self.rows.value(self.problem.columns[columns])
         return (reduced.constant, reduced.error) if reduced is not None else (inf, inf)
 
-    def _solve_small(self, work: _Work, reduced: Reduced, k: int) -> None:
+    def _solve_small(self, work: Work, reduced: Reduced, k: int) -> None:
         """Solve a node that may choose all columns that are left, one more or two more."""
-        columns, c = reduced.columns, reduced.slope
+        columns = reduced.columns
         if columns.size <= k:
             self._solve(np.concatenate([work.chosen, columns]), work.lower)
             return
-        constant, diagonal = reduced.lowered()
-        with np.errstate(divide="ignore", invalid="ignore"):
-            if k == 1:
-                gain = np.where(diagonal > 0, c**2 / diagonal, inf)
-            else:
-                M = reduced.rows(np.arange(columns.size))
-                rest = np.outer(diagonal, diagonal) - M**2
-                gain = np.outer(c**2, diagonal)
-                gain += gain.T - 2.0 * np.outer(c, c) * M
-                gain = np.where((rest > 0) & (diagonal > 0) & (diagonal[:, None] > 0), gain / rest, inf)
-                gain[np.tril_indices(columns.size)] = -inf  # each pair once
-        bounds = constant - 0.5 * gain
-        promising = np.flatnonzero(bounds < self.upper - self.slack)
-        rest_bound = float(np.min(np.where(bounds < self.upper - self.slack, inf, bounds)))
+        bounds = reduced.bounds(k)
+        promising = np.flatnonzero(bounds < self.cut)
+        rest_bound = float(np.min(np.where(bounds < self.cut, inf, bounds)))
         for place in promising[np.argsort(bounds.flat[promising], kind="stable")].tolist():
             bound = float(bounds.flat[place])
-            if bound >= self.upper - self.slack:
+            if bound >= self.cut:
                 rest_bound = min(rest_bound, bound)
                 break
             more = columns[list(np.unravel_index(place, bounds.shape))]
             self._solve(np.concatenate([work.chosen, more]), max(work.lower, bound))
         self.floor = min(self.floor, max(work.lower, rest_bound))
 
-    def _round(self, work: _Work, k: int) -> None:
+    def _round(self, work: Work, k: int) -> None:
         """Try the support of the k columns with the largest entries, improved by exchanges."""
         largest = np.argsort(-np.abs(work.start), kind="stable")[:k]
         self.improve(np.concatenate([work.chosen, work.active[largest]]))
@@ -280,7 +275,7 @@ class Search:
 
 
 @dataclass(slots=True)
-class _Work:
+class Work:
     """A node while it is bounded: the columns of the problem and what is known of its relaxation; see `Node`.
 
     Attributes
@@ -300,7 +295,7 @@ class _Work:
     branch: int = -1
 
     @classmethod
-    def below(cls, parent: Node, chosen: np.ndarray, others: np.ndarray) -> _Work:
+    def below(cls, parent: Node, chosen: np.ndarray, others: np.ndarray) -> Work:
         """Return a child of a node, with its columns."""
         size = 8 * parent.undecided.size
         shape = np.ones(size)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import inf, isfinite
+from math import inf
 from typing import ClassVar, cast
 
 import numpy as np
@@ -12,6 +12,7 @@ from hardthresh.arrays import as_double, move, to_numpy
 from hardthresh.core.checking import checked_number
 from hardthresh.core.constraint import Constraint, CoordinateBudget, Projection, coordinate_budget
 from hardthresh.core.errors import CapabilityError
+from hardthresh.core.gap import PROVED, relative_gap
 from hardthresh.core.minimize import minimize
 from hardthresh.core.numbers import percent
 from hardthresh.core.objective import Evaluation, LinearObjective, Objective, value_rounding
@@ -42,8 +43,6 @@ _MOST = 5_000
 
 _PROVED = "no support has a value below this one: proved to {to:.0e} relative, with {n_nodes} nodes"
 _IN_DOUBT = "every support was looked at, but rounding hides whether some have a value below this one (gap {to:.0e})"
-PROVED = 1e-6
-"""The relative gap that counts as none: values that differ by less are the same to anybody who uses a model."""
 
 
 @stored("state/branch_and_bound")
@@ -79,9 +78,8 @@ class BranchAndBoundState(State):
 
     @property
     def gap(self) -> float:
-        """What is left to prove, relative to the value: 0 if that is the minimum, inf if nothing is known."""
-        left = self.value - self.lower_bound
-        return 0.0 if left <= 0.0 else left / abs(self.value) if self.value else inf
+        """What is left to prove (`hardthresh.certificates.relative_gap`): 0 at the minimum, 1 if nothing is known."""
+        return relative_gap(self.value, self.lower_bound)
 
     def progress(self) -> str:
         """Return the value, the lower bound, the gap between them and the number of nodes."""
@@ -110,7 +108,7 @@ class TimeOfSearch(StopRule):
         if run.seconds < self.limit or state.iteration == 0:
             return None
         assert isinstance(state, BranchAndBoundState)
-        left = f"{percent(state.gap)} of the objective" if isfinite(state.gap) else "everything"
+        left = f"{percent(state.gap)} of the objective" if state.gap < 1.0 else "everything"
         limit = format_duration(self.limit)
         return Stop(Status.BUDGET, f"the search ended at its time limit, {limit}, with {left} left to prove (the gap)")
 
@@ -212,7 +210,7 @@ class BranchAndBound(Solver):
     def __post_init__(self) -> None:
         checked_number("tol", self.tol, above=0.0)
         if self.time_limit is not None:
-            checked_number("time_limit", self.time_limit, above=0.0)
+            checked_number("time_limit", self.time_limit, above=0.0, advice="None is for no limit")
 
     @property
     def requires(self) -> type:
@@ -296,7 +294,7 @@ class BranchAndBound(Solver):
         settled = ""
         if search.is_done:
             left = value - lower
-            to = self.tol if left <= doubt else left / abs(value) if value else inf
+            to = self.tol if left <= doubt else relative_gap(value, lower)
             settled = (_PROVED if to <= PROVED else _IN_DOUBT).format(to=to, n_nodes=search.n_nodes)
         return replace(
             state,

@@ -3,9 +3,11 @@
 from .batches import BatchProgress, BatchRule, ExponentialBatch, FixedBatch, FullBatch, NormTest, PowerBatch, Replay
 from .probabilistic import ProbabilisticIHT
 from .stochastic import StochasticIHT
+from .stream import Averaged, StreamState
 from .voting import CoordinateVote, SetVote, Vote
 
 __all__ = [
+    "Averaged",
     "BatchProgress",
     "BatchRule",
     "CoordinateVote",
@@ -18,5 +20,6 @@ __all__ = [
     "Replay",
     "SetVote",
     "StochasticIHT",
+    "StreamState",
     "Vote",
 ]

@@ -14,7 +14,6 @@ from hardthresh.core.errors import NotFiniteError
 from hardthresh.core.objective import Evaluation, MeanObjective, Objective
 from hardthresh.core.schema import stored
 from hardthresh.core.state import State
-from hardthresh.core.support import upgrade_supports
 from hardthresh.core.typing import Array
 
 from .batches import BatchRule, random_halves
@@ -22,7 +21,7 @@ from .batches import BatchRule, random_halves
 T = TypeVar("T")
 
 
-@stored("state/stochastic", upgrades=[upgrade_supports])
+@stored("state/sampled")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledState(State):
     """A `State` whose evaluation is an estimate: f and its gradient on the batch of the coming iteration.

@@ -9,8 +9,13 @@ from typing import cast
 import numpy as np
 
 from hardthresh.arrays import double, gather, move, to_numpy
+from hardthresh.constraints import Coordinates, Sparsity
+from hardthresh.core.constraint import Projection
+from hardthresh.core.few import predict_few
+from hardthresh.core.typing import is_numpy
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers.refinement import FULL_SOLVE
+from hardthresh.steps.line_search import Candidate
 
 from .effort import LEAST_CAP, PARTIAL_CAP, Refitting
 from .local_scores import Refit
@@ -30,7 +35,15 @@ chosen columns separate two classes, and each refit would take many steps toward
 
 @dataclass(slots=True)
 class RunsByRefits(Runs):
-    """The same runs, with the steps of a search by refits; see `RefitSearch`."""
+    """The same runs, with the steps of a search by refits; see `RefitSearch`.
+
+    Attributes
+    ----------
+    every_column : LinearModel or None
+        The objective on the host, if that is not where it lives and a deep search of all columns may follow.
+    """
+
+    every_column: LinearModel | None = None
 
     def advance_by_refits(self, group: RunGroup) -> None:
         """Move runs by refits: along the forward path, to their budgets, or on from there (all steps)."""
@@ -42,9 +55,11 @@ class RunsByRefits(Runs):
                 if better is not None:
                     self.better[run] = better
             return
+        if not is_numpy(state.w) and group.finishing and self.objective.shape[0] <= _DEEP_COLUMNS:
+            self.every_column = cast(LinearModel, self.objective).on_host()  # the host waits once, not for each search
         search = self.refit_search(columns)
-        chosen, coef = to_numpy(state.support.indices), double(gather(state.w, state.support.indices))
-        start = search.started(np.searchsorted(columns, chosen), coef)
+        chosen = group.here.chosen
+        start = search.started(np.searchsorted(columns, chosen), double(group.here.w[chosen]))
         runs = group.continuing
         if runs:
             checkpoint = cast(int, group.next_checkpoint)
@@ -79,10 +94,17 @@ class RunsByRefits(Runs):
     def refit_search(self, columns: np.ndarray) -> RefitSearch:
         """Return the search by refits on some columns."""
         state = self.states[0]
-        few = cast(LinearModel, self.objective.columns(move(columns, state.w)))
+        few = self.on_host(columns)
         fixed = np.searchsorted(columns, np.asarray(self.selection.free, dtype=np.int64))
         bounds = None if self.selection.bounds is None else self.selection.bounds[:, columns]
         return RefitSearch(few, fixed, tolerances(state, self.tol)[1], self.separated_value(state), bounds)
+
+    def on_host(self, columns: np.ndarray) -> LinearModel:
+        """Return the model of some columns on the host."""
+        every = self.every_column
+        if every is not None:
+            return every.columns(move(columns, every.y))
+        return cast(LinearModel, self.objective.columns(move(columns, self.states[0].w))).on_host()
 
     def refitted(self, fit: Refit, columns: np.ndarray, run: int, checkpoint: int | None = None) -> Improvement | None:
         """Return a refit on some columns as an improvement; None if it is not lower than the state of the run."""
@@ -90,15 +112,37 @@ class RunsByRefits(Runs):
         negligible = tolerances(state, self.tol)[1]
         if not fit.value < state.value - negligible:
             return None
-        start = constraint.project(coefficients(columns[list(fit.chosen)], fit.coef, state.w))
+        chosen = columns[list(fit.chosen)]
         if checkpoint is not None:  # the path goes on from there: nearly the minimum will do
-            return Improvement(start, None, self.gram, columns, 0.0, negligible, checkpoint)
-        found = refit_to_the_end(objective, constraint, start, rounds=FULL_SOLVE, tol=REFIT_TOL * negligible)
+            start = constraint.project(coefficients(chosen, fit.coef, state.w))
+            prediction = None if is_numpy(state.w) else predict_few(objective, constraint, start.point)
+            return Improvement(start, prediction, self.gram, columns, 0.0, negligible, checkpoint)
+        found = self.refitted_to_the_end(chosen, fit.coef, run, REFIT_TOL * negligible)
         is_last = state.checkpoint is not None and columns.size == objective.shape[0] and found.minimal
         is_last = is_last and self.effort.final_exchanges == 0
         there = found.projection
         is_last = is_last and not self.ends_flat(run, there.support, found.prediction, there.point)
         return Improvement(there, found.prediction, self.gram, columns, inf, negligible, is_last=is_last)
+
+    def refitted_to_the_end(self, chosen: np.ndarray, coef: np.ndarray, run: int, tol: float) -> Candidate:
+        """Return the minimiser on some columns; of a model on a device, whose columns come over at once, on the host.
+
+        There each Newton step would make the host wait.
+        """
+        objective, constraint, like = self.objective, self.constraints[run], self.states[run].w
+        few = None if is_numpy(like) else self.on_host(chosen)
+        if few is None or not is_numpy(few.y):
+            start = constraint.project(coefficients(chosen, coef, like))
+            return refit_to_the_end(objective, constraint, start, rounds=FULL_SOLVE, tol=tol)
+        free = np.flatnonzero(np.isin(chosen, self.selection.free)).tolist()
+        bounds = (None, None) if self.selection.bounds is None else self.selection.bounds[:, chosen]
+        inside = Sparsity(chosen.size - len(free), free=tuple(free), lower=bounds[0], upper=bounds[1])
+        start = inside.project(coef.astype(few.y.dtype))
+        found = refit_to_the_end(few, inside, start, rounds=FULL_SOLVE, tol=tol)
+        support = Coordinates(move(chosen[found.projection.support.indices], like))
+        there = constraint.project_onto(coefficients(chosen, found.projection.point, like), support)
+        prediction = predict_few(objective, constraint, there.point)
+        return replace(found, projection=Projection(there.point, support), prediction=prediction)
 
     def refined(self, group: RunGroup, run: int) -> Improvement | None:
         """Return a lower point on the support, where losses were so saturated that refits did not find the minimum."""
@@ -146,7 +190,7 @@ class RunsByRefits(Runs):
         entries = self.n_examples * (group.working_set.size + 2 * LEAST_CAP)
         if entries > MOST_ENTRIES or state.value <= self.separated_value(state):
             return None
-        chosen = to_numpy(state.support.indices)
+        chosen = group.here.chosen
         search = self.refit_search(chosen)
         here = search.fit(range(chosen.size))
         rest, modelled = search.without_half(here)

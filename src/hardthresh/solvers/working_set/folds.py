@@ -11,7 +11,7 @@ are standardised and screened by moments of its own training rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -21,19 +21,16 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.threads import serial_blas
 from hardthresh.objectives import LinearModel
 
-from .effort import EFFORTS
-from .fold_moments import Fold, Parts
+from .fold_moments import Parts
 from .fold_path import FoldPath, checked_budgets, checked_ridges, checked_training, searched_ridge
+from .fold_search import FoldSearch
 from .model import Gram, union
-from .search import descend, forward_backward, grow
 from .state import next_checkpoint
 from .training_sets import ENTRIES, TrainingSets, row_counts
 
 _FOLDS = 16
 """How many folds share their work, a limit of memory: with 4 to 64 the scores of 40 models are the same. More folds are
 divided into batches."""
-_SCREENING_RATIO = EFFORTS["fast"].screening_ratio
-"""A fold only has to rank the budgets."""
 _FEW, _FEW_PER_CHOICE = 100, 4
 """Up to so many columns, and so many more for each in the largest model, are not screened. For 50 of 200, 300 and 400
 columns screening takes 1.1, 1.0 and 0.9 of the time, with 120 to 200 rows; for 10 of 100, 200 and 300 columns 1.4, 0.9
@@ -111,7 +108,7 @@ def least_squares_fold_paths(
     return paths
 
 
-class _Folds(TrainingSets):
+class _Folds(FoldSearch, TrainingSets):
     """Folds whose moments and Gram matrices are sums of those of parts of the rows."""
 
     def __init__(
@@ -130,25 +127,22 @@ class _Folds(TrainingSets):
         parts = [move(rows, self._y) for rows in self._parts.rows]
         read = self._design.part_moments(self._row_weights, self._y, parts, centred=intercept)
         self._part_mean, squares, products = (double(each) for each in read)
-        self._folds = list(self._null_models(squares, products, weights))
+        level, spread = self._levels(weights)
+        of_parts = self._part_mean, squares, products, level, spread
+        self._folds = list(self._null_models(self._parts.weight, self._parts.share, *of_parts))
         total = self._parts.weight.sum()
         size = np.sum(squares + self._parts.weight[:, None] * self._part_mean**2, axis=0) / total
         self._single = self._in_single(size)
 
-    def _null_models(self, squares: np.ndarray, products: np.ndarray, weights: np.ndarray) -> Iterator[Fold]:
-        """Yield each fold with its moments, from those of the parts."""
+    def _levels(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the mean and the variance of y over each part."""
         parts, y = self._parts, double(self._y)
         level, spread = np.zeros(len(parts.rows)), np.zeros(len(parts.rows))
         for part, rows in enumerate(parts.rows):
             share = weights[rows] / parts.weight[part]
             level[part] = share @ y[rows] if self._intercept else 0.0
             spread[part] = share @ (y[rows] - level[part]) ** 2
-        for share in parts.share:
-            mean, y_mean = share @ self._part_mean, float(share @ level)
-            gap, y_gap, per_weight = self._part_mean - mean, level - y_mean, share / parts.weight
-            variance = per_weight @ squares + share @ (gap * gap)
-            slope = per_weight @ products + (share * y_gap) @ gap
-            yield self._fold(mean, variance, slope, y_mean, float(share @ (spread + y_gap * y_gap)))
+        return level, spread
 
     def paths(self, budgets: list[int], ridges: np.ndarray) -> list[FoldPath]:
         """Fill the working sets, with all columns or by screening, and fit all budgets with all ridges."""
@@ -188,37 +182,3 @@ class _Folds(TrainingSets):
             checkpoints.append(min(checkpoint, budget))
         if checkpoints:
             self._screen(checkpoints, ridges, with_exchanges=True)
-
-    def _screen(self, budgets: list[int], ridges: list[float], *, with_exchanges: bool) -> None:
-        """Add columns to the folds' working sets by the gradients at fits with some budgets, greedy or exchanged."""
-        for number, (fold, ridge) in enumerate(zip(self._folds, ridges, strict=True)):
-            tableau = self._tableau(number, ridge)
-            rounding, negligible = self._tolerances(fold, tableau)
-            fold.fits = []
-            for k in budgets:
-                size = tableau.n_free + k
-                grow(tableau, size, rounding)
-                best = descend(tableau, size, rounding, negligible) if with_exchanges else tableau
-                full = with_exchanges and best.size == size
-                score = best.lowest_chosen_score() if full else best.highest_score()
-                threshold = max(_SCREENING_RATIO * score, rounding) if k else 0.0
-                fold.fits.append(fold.fit(np.array(best.chosen, dtype=np.int64), best.coef, ridge, threshold))
-        self._screen_at_fits()
-
-    def _path(self, number: int, budgets: list[int], ridges: list[float]) -> FoldPath:
-        """Return the fits of a fold, of which those with the same ridge are searched together."""
-        fold = self._folds[number]
-        coefs = np.zeros((len(budgets), len(ridges), fold.working_set.size))
-        for place, ridge in enumerate(ridges):
-            tableau = self._tableau(number, ridge)
-            rounding, negligible = self._tolerances(fold, tableau)
-            best = forward_backward(tableau, {tableau.n_free + k for k in budgets}, rounding, negligible)
-            fits = [best[tableau.n_free + k] for k in budgets]
-            rows = np.repeat(np.arange(len(fits)), [fit.size for fit in fits])
-            coefs[rows, place, np.concatenate([fit.chosen for fit in fits])] = np.concatenate(
-                [fit.coef for fit in fits]
-            )
-        used = np.flatnonzero(coefs.any(axis=(0, 1)))
-        coefs = coefs[:, :, used]
-        columns = fold.working_set[used]
-        return FoldPath(columns, coefs, fold.level - coefs @ fold.mean[columns])

@@ -18,29 +18,19 @@ from hardthresh.core.threads import serial_blas
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers.gains import twice_gains
 
-from .effort import EFFORTS
 from .fold_path import checked_ridges, checked_training
-from .model import with_neighbours
-from .search import Fit, add_drop_counts, descend, forward_backward, grow
-from .state import next_checkpoint
-from .tableau import Tableau
+from .half_search import HalfSearch
 from .training_sets import ENTRIES, TrainingSets, row_shares
 
 _FIRST = 64
 """How many columns of the highest correlation with y a half begins with. With 500 rows, 5,000 columns and k = 10, 100
 halves take 22 single fits with 32 to 64 and choose what independent fits do; with 256 and without screening on the way
 24, and at a correlation of .9 one half in thirty chooses worse."""
-_RATIO = 0.4
-"""A column joins the working set if its score is more than this share of the reference score. With .2 these halves
-take 26 to 34 fits and choose the same, with .6 18 to 20, and of 200 rows, 1,000 columns and k = 10 a mean residual sum
-of squares that is higher by .6 %."""
 _ROUNDS = 4
 """Limit of the searches of a half. On these data no half asks for more than 3; of 200 rows, 1,000 columns and k = 20 a
 quarter does, whose columns are as good as exchangeable."""
 _MOMENTS = 4
 """The mean, the variance, the covariance with y and the ridge of each column are kept for all halves of a batch."""
-_EFFORT = EFFORTS["balanced"]
-"""A half is searched as the default solver does."""
 
 
 @serial_blas()
@@ -119,7 +109,7 @@ def least_squares_half_samples(
     return supports
 
 
-class _HalfSamples(TrainingSets):
+class _HalfSamples(HalfSearch, TrainingSets):
     """Sets of rows whose moments are products of the data with the weights of all of them."""
 
     def __init__(
@@ -155,9 +145,9 @@ class _HalfSamples(TrainingSets):
         numbers = range(len(self._folds))
         for number in numbers:
             self._begin(number, ridge)
-        for look in (self._look_along_path, self._look_after_exchanges):
+        for fits_of in (self._fits_along_path, self._fits_after_exchanges):
             for number in numbers:
-                look(number, budget, ridge)
+                self._folds[number].fits = fits_of(number, budget, ridge)
             self._screen_at_fits()
         supports, changed = [self._free] * len(self._folds), list(numbers)
         for _ in range(_ROUNDS):
@@ -181,53 +171,3 @@ class _HalfSamples(TrainingSets):
             others = others[np.argpartition(-score[others], _FIRST - 1)[:_FIRST]]
         fold.outside[others] = False
         fold.working_set = np.sort(np.concatenate([self._free, others]))
-
-    def _look_along_path(self, number: int, budget: int, ridge: float) -> None:
-        """Note the fits of a forward path at which columns are to be screened."""
-        fold, tableau = self._folds[number], self._tableau(number, ridge)
-        rounding, _ = self._tolerances(fold, tableau)
-        fold.fits, checkpoint = [], 0
-        while checkpoint < budget:
-            checkpoint = min(next_checkpoint(checkpoint), budget)
-            grow(tableau, tableau.n_free + checkpoint, rounding)
-            threshold = max(_RATIO * tableau.highest_score(), rounding)
-            fold.fits.append(fold.fit(np.array(tableau.chosen, dtype=np.int64), tableau.coef, ridge, threshold))
-
-    def _look_after_exchanges(self, number: int, budget: int, ridge: float) -> None:
-        """Note the fit of the forward path after exchanges, and those without each part of it."""
-        fold, tableau = self._folds[number], self._tableau(number, ridge)
-        rounding, negligible = self._tolerances(fold, tableau)
-        size = tableau.n_free + budget
-        grow(tableau, size, rounding)
-        best = descend(tableau, size, rounding, negligible)
-        threshold = _threshold(Fit.of(best), budget, rounding)
-        chosen = np.array(best.chosen, dtype=np.int64)
-        fold.fits = [fold.fit(chosen, best.coef, ridge, threshold)]
-        fold.fits += [
-            fold.fit(np.asarray(some, dtype=np.int64), coef, ridge, threshold)
-            for some, coef in map(best.minimiser, _without_parts(best, chosen))
-        ]
-
-    def _search(self, number: int, budget: int, ridge: float) -> np.ndarray:
-        """Return the columns of the best fit to a working set, and note the fit."""
-        fold, tableau = self._folds[number], self._tableau(number, ridge)
-        rounding, negligible = self._tolerances(fold, tableau)
-        size, moves = tableau.n_free + budget, _EFFORT.moves
-        sizes = {tableau.n_free + k for k in with_neighbours({budget}, moves.nearby)}
-        counts = {size: add_drop_counts(budget, moves.add_drop)}
-        fit = forward_backward(tableau, sizes, rounding, negligible, counts, replaced=moves.replaced)[size]
-        fold.fits = [fold.fit(fit.chosen, fit.coef, ridge, _threshold(fit, budget, rounding))]
-        return np.sort(fold.working_set[fit.chosen])
-
-
-def _threshold(fit: Fit, budget: int, rounding: float) -> float:
-    """Return the score above which a column joins the working set at a fit: any, if it has fewer columns than k."""
-    full = 0 < budget <= fit.size - fit.n_free
-    return max(_RATIO * fit.lowest_chosen_score, rounding) if full else rounding
-
-
-def _without_parts(tableau: Tableau, chosen: np.ndarray) -> list[np.ndarray]:
-    """Return the chosen columns without each of some parts, the free ones first."""
-    free, rest = chosen[is_free := tableau.are_free(chosen)], np.sort(chosen[~is_free])
-    part = np.arange(rest.size) % _EFFORT.parts
-    return [np.concatenate([free, rest[part != left_out]]) for left_out in range(min(_EFFORT.parts, rest.size))]

@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 
 from hardthresh.arrays import double
+from hardthresh.core.lazy import to_host_together
 from hardthresh.designs import ThresholdDesign
 from hardthresh.losses import Gamma, Huber, Logistic, NegativeBinomial, Ordinal, Poisson, SquaredHinge, Tweedie
 from hardthresh.losses.base import PointwiseMean
@@ -70,9 +71,11 @@ class KernelModel:
         return cls(known, np.ascontiguousarray(columns), columns.T, offset, float(loss.curvature_bound))
 
     @classmethod
-    def of_model(cls, model: LinearModel) -> Self | None:
-        """Return what the kernel is given of a model; None if it does not know the loss, or not without a threshold."""
-        mean_loss, offset = numpy_loss(model)
+    def of_model(cls, model: LinearModel, mean_loss: ScalarMeanLoss, offset: np.ndarray | None) -> Self | None:
+        """Return what the kernel is given of a model; None if it does not know the loss, or not without a threshold.
+
+        The mean loss and the offset are those of `numpy_loss`.
+        """
         if not isinstance(mean_loss, OrdinalMean):
             return cls.of(double(model.design.dense()).T, mean_loss, offset)
         design, n_thresholds = model.design, mean_loss.n_classes - 1
@@ -107,6 +110,6 @@ class KernelModel:
 
 def numpy_loss(model: LinearModel) -> tuple[ScalarMeanLoss, np.ndarray | None]:
     """Return the mean loss and the offset of a model, of contiguous arrays of float64."""
-    y, weights = np.ascontiguousarray(double(model.y)), np.ascontiguousarray(double(model.weights))
-    offset = None if model.offset is None else np.ascontiguousarray(double(model.offset))
-    return model.loss.prepare(y, weights), offset
+    offset = () if model.offset is None else (model.offset,)
+    y, weights, *rest = (np.ascontiguousarray(double(x)) for x in to_host_together(model.y, model.weights, *offset))
+    return model.loss.prepare(y, weights), rest[0] if rest else None

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 
 from hardthresh.arrays import double
+from hardthresh.arrays.linalg import DEPENDENT
 from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.compiled import kernel
 from hardthresh.objectives import LinearModel
@@ -22,8 +23,6 @@ _EXCHANGES, NEARLY = 5, 0.95
 """How many exchanges are tried at a point, and of which share of its cost the modelled gain must be. Of the exchanges
 that lowered f on 89 simulated classifiers, all had a share above 0.95, and 95 % were among the four with the largest.
 With 3 exchanges the lowest f of 14 variants was reached on 61 of them, with 5 on 65."""
-_DEPENDENT = 1e-9
-"""A column is a combination of the chosen ones below this unexplained share; see `sweeps`."""
 _REGULAR = 1e-12
 """What is added to the diagonal of correlations, so that those of dependent columns have a Cholesky factor: far above
 rounding and far below the unexplained share."""
@@ -182,7 +181,7 @@ class ColumnsToSearch:
         self._model, self.l2, self.null = model, ridges_of(model), double(model.null_point())
         self._mean_loss, self._offset = numpy_loss(model)
         self.n_examples, self.bounds, self._fixed = int(model.y.shape[0]), bounds, fixed
-        known = KernelModel.of_model(model)
+        known = KernelModel.of_model(model, self._mean_loss, self._offset)
         stays = known is not None and fixed.issuperset(range(known.columns.shape[0], self.l2.size))
         self.known = known if stays else None
 
@@ -288,7 +287,7 @@ class ColumnsToSearch:
             left = slope[chosen] - l2[chosen] * coef
             slope, coef = slope - left @ regressions, coef + inverse @ left
             slope[chosen] = 0.0
-        unexplained = np.where(unexplained > _DEPENDENT * diagonal, unexplained, inf)
+        unexplained = np.where(unexplained > DEPENDENT * diagonal, unexplained, inf)
         unexplained[every] = inf
         held, bounds = self._held(fit, of, every, slope, regressions), self.bounds
         bounds = bounds if bounds is None else bounds[:, of]

@@ -9,8 +9,9 @@ from typing import Self
 
 import numpy as np
 
-from hardthresh.arrays import double, gather, move, namespace, scatter, to_numpy, top_k, where_true
+from hardthresh.arrays import double, move, namespace, scatter, top_k
 from hardthresh.core.constraint import Constraint, CoordinateBudget, Projection
+from hardthresh.core.lazy import to_host_together
 from hardthresh.core.objective import Evaluation, LinearObjective
 from hardthresh.core.schema import renames, stored
 from hardthresh.core.state import State
@@ -72,7 +73,13 @@ def union(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def screen(
     gradient: Array, curvature: Array, inside: np.ndarray, bounds: np.ndarray | None, threshold: float, most: int
 ) -> np.ndarray:
-    """Return the columns outside a working set whose score is above a threshold: those with the best scores, if many.
+    """Return the columns outside a working set whose score is above a threshold: see `scores` and `above`."""
+    (score,) = to_host_together(scores(gradient, curvature, bounds))
+    return above(score, inside, threshold, most)
+
+
+def scores(gradient: Array, curvature: Array, bounds: np.ndarray | None) -> Array:
+    """Return the score of each column, shape (d,), where the data live.
 
     The score of column j is :math:`g_j^2 / 2H_{jj}`, for the gradient g and the diagonal `curvature` of the Hessian H:
     the decrease of the quadratic model when column j alone is added, up to its bound if it meets one. With several
@@ -89,8 +96,13 @@ def screen(
         inside_it = xp.minimum(xp.maximum(step, lower), upper)
         part = -inside_it * (gradient + 0.5 * xp.where(curvature > 0, curvature, 0.0) * inside_it)
         score = xp.where(inside_it == step, score, part)
-    new = difference(to_numpy(where_true(score > threshold)), inside)
-    return new if new.size <= most else new[top_k(to_numpy(score)[new], most)]
+    return score
+
+
+def above(score: np.ndarray, inside: np.ndarray, threshold: float, most: int) -> np.ndarray:
+    """Return the columns outside a working set whose score is above a threshold: the best ones, if many."""
+    new = difference((score > threshold).nonzero()[0], inside)
+    return new if new.size <= most else new[top_k(score[new], most)]
 
 
 def tolerances(state: State, tol: float) -> tuple[float, float]:
@@ -102,6 +114,29 @@ def tolerances(state: State, tol: float) -> tuple[float, float]:
 def tolerances_at_scale(eps: float, tol: float, scale: float) -> tuple[float, float]:
     """Return the decreases of f that are rounding (four units of the scale) and that are negligible for an exchange."""
     return 4 * eps * scale, max(tol, 4 * eps) * scale
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OnHost:
+    """What the host works with of a state, brought over in one transfer.
+
+    Attributes
+    ----------
+    w, gradient : ndarray, shape (d,)
+        The point, and the gradient there.
+    chosen : ndarray of int
+        The coordinates of the support.
+    """
+
+    w: np.ndarray
+    gradient: np.ndarray
+    chosen: np.ndarray
+
+    @classmethod
+    def of(cls, state: State, *others: Array) -> tuple[Self, list[np.ndarray]]:
+        """Return that of a state, and other arrays that come with it."""
+        w, gradient, chosen, *rest = to_host_together(state.at.point, state.at.gradient, state.support.indices, *others)
+        return cls(w, gradient, chosen), rest
 
 
 @stored("state/working_set_gram", upgrades=[renames(gram="matrix")])
@@ -119,20 +154,19 @@ class Gram:
             return self
         known = self.columns.size
         added = objective.columns(move(new, at.point))
-        block = double(added.hessian(at))
         if not known:
-            return Gram(new, block)
-        matrix = np.empty((known + new.size, known + new.size))
-        matrix[:known, :known], matrix[known:, known:] = self.matrix, block
+            return Gram(new, double(added.hessian(at)))
         order, width = np.argsort(self.columns), known
         # other objectives may multiply the Hessian with each new column for each part of those before
         if isinstance(objective, LinearModel) and objective.y.shape[0] * _COPIED <= _ENTRIES:
             width = _COPIED
-        for first in range(0, known, width):
-            some = order[first : first + width]
-            before = objective.columns(move(self.columns[some], at.point))
-            crossed = to_numpy(before.cross_hessian(at, added))
-            matrix[some, known:], matrix[known:, some] = crossed, crossed.T
+        parts = [order[first : first + width] for first in range(0, known, width)]
+        before = (objective.columns(move(self.columns[some], at.point)) for some in parts)
+        block, *crossed = to_host_together(added.hessian(at), *(few.cross_hessian(at, added) for few in before))
+        matrix = np.empty((known + new.size, known + new.size))
+        matrix[:known, :known], matrix[known:, known:] = self.matrix, block
+        for some, part in zip(parts, crossed, strict=True):
+            matrix[some, known:], matrix[known:, some] = part, part.T
         return Gram(np.concatenate([self.columns, new]), matrix)
 
     def rows(self, wanted: np.ndarray) -> np.ndarray:
@@ -191,21 +225,20 @@ class LocalModel:
         objective: LinearObjective,
         selection: CoordinateBudget,
         state: State,
+        here: OnHost,
         gram: Gram,
         columns: np.ndarray,
         tol: float,
     ) -> Self:
         """Return the model around a state; `gram` has all its columns if the objective is quadratic."""
-        at = state.at
-        indices = move(columns, at.point)
         if objective.traits.quadratic:
             matrix, rows = gram.matrix, gram.rows(columns)
         else:
-            matrix, rows = double(objective.columns(indices).hessian(at)), np.arange(columns.size)
-        w = double(gather(at.point, indices))
+            indices = move(columns, state.at.point)
+            matrix, rows = double(objective.columns(indices).hessian(state.at)), np.arange(columns.size)
+        w, slope = double(here.w[columns]), -double(here.gradient[columns])
         free = np.asarray(selection.free, dtype=np.int64)
-        chosen = columns.searchsorted(np.concatenate([free, difference(to_numpy(state.support.indices), free)]))
-        slope = -double(gather(at.gradient, indices))
+        chosen = columns.searchsorted(np.concatenate([free, difference(here.chosen, free)]))
         bounds = None if selection.bounds is None else selection.bounds[:, columns]
         tableau = Tableau(matrix, slope, chosen.tolist(), w[chosen], n_free=free.size, gram_rows=rows, bounds=bounds)
         return cls(columns, gram, tableau, *tolerances(state, tol))

@@ -133,7 +133,7 @@ def newton(
         step = solve_semidefinite(hessian, gradient)
         predicted = 0.5 * float(gradient @ step)
         if bounds is not None:
-            step, predicted = _step_within(hessian, gradient, bounds - coef)
+            step, predicted = step_within(hessian, gradient, bounds - coef)
         slope = float(gradient @ step)
         rounding = UNITS * np.finfo(float).eps * mean_loss.terms(prediction)
         if not 0.0 < slope < inf:  # at a minimum where bounds hold others it is rounding, of either sign
@@ -165,7 +165,7 @@ def _damped(hessian: np.ndarray, Z: np.ndarray, mean_loss: ScalarMeanLoss) -> np
     return hessian if bound is None else hessian + DAMPING * (Z.T @ (Z * bound.diagonal[:, None]))
 
 
-def _step_within(hessian: np.ndarray, gradient: np.ndarray, box: np.ndarray) -> tuple[np.ndarray, float]:
+def step_within(hessian: np.ndarray, gradient: np.ndarray, box: np.ndarray) -> tuple[np.ndarray, float]:
     """Return what to subtract to go to the minimiser of the model within bounds of the changes, and its decrease."""
     size = gradient.size
     model = Tableau(hessian, -gradient, range(size), n_free=size, bounds=box)
@@ -294,7 +294,7 @@ def refit_to_the_end(
     structure = coordinate_budget(constraint, tuple(objective.shape))
     if compiled is not None and structure and isinstance(model, LinearModel) and _is_small(model, start):
         few = model.columns(start.support.indices)
-        known = KernelModel.of_model(few)
+        known = KernelModel.of_model(few, *numpy_loss(few))
         bounds = None if structure.bounds is None else structure.bounds[:, start.support.indices]
     if compiled is not None and known is not None:
         coef, prediction = gather(start.point, start.support.indices), np.empty(known.n_examples)

@@ -76,7 +76,7 @@ def next_row_states(
     steps: dict[int, WorkingState] = {}
     for constraint, state in zip(constraints, states, strict=True):
         own = cast(RowBudget, constraint.structure(tuple(objective.shape)))
-        search = _Search(effort, tol, objective, constraint, own, state, gram, products)
+        search = RowSearch(effort, tol, objective, constraint, own, state, gram, products)
         if not search.follows_path:
             found = search.next()
         elif id(state.at) in steps:
@@ -118,7 +118,7 @@ class OutputBlock:
 
 
 @dataclass(slots=True)
-class _Search:
+class RowSearch:
     """One iteration of a run."""
 
     effort: Effort

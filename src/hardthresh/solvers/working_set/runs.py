@@ -10,16 +10,18 @@ from typing import cast
 
 import numpy as np
 
-from hardthresh.arrays import double, gather, move, namespace, scatter, to_numpy
+from hardthresh.arrays import double, gather, move, namespace, scatter
+from hardthresh.core.choosing import ratio_if
 from hardthresh.core.constraint import Constraint, CoordinateBudget
+from hardthresh.core.lazy import scalar, to_host_together
 from hardthresh.core.objective import Evaluation, LinearObjective
 from hardthresh.core.support import Support
-from hardthresh.core.typing import Array
+from hardthresh.core.typing import Array, is_numpy
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers.exchange import rank_exchanges
 
 from .effort import FEW, FEW_PER_CHOICE, LEAST_CAP, Effort
-from .model import Gram, LocalModel, difference, screen, tolerances, union
+from .model import Gram, LocalModel, OnHost, above, difference, scores, screen, tolerances, union
 from .refit_search import MOST_ENTRIES
 from .search import Fit
 from .state import Improvement, RunGroup, WorkingState, first_improvement, path_cap, recheck_threshold
@@ -101,8 +103,14 @@ class Runs:
             state = self.states[runs[0]]
             budgets = {run: self.budgets[run] for run in runs}
             whole = whole or self.takes_all_columns(max(budgets.values()), by_refits=False)
-            working_set = np.arange(self.objective.shape[0]) if whole else self.screened(state, by_refits)
-            groups.append(RunGroup(state, budgets, working_set, whole, by_refits))
+            traits, last = self.objective.traits, None
+            if traits.reading_is_dear and traits.quadratic and state.checkpoint is not None and not whole:
+                last = max(budgets.values())
+            if whole:
+                here, working_set = OnHost.of(state)[0], np.arange(self.objective.shape[0])
+            else:
+                here, working_set = self.screened(state, by_refits, last)
+            groups.append(RunGroup(state, here, budgets, working_set, whole, by_refits, last=last))
         return groups
 
     def takes_all_columns(self, budget: int, by_refits: bool) -> bool:
@@ -138,38 +146,42 @@ class Runs:
             return True
         if not is_minimal(constraint, state, tolerances(state, self.tol)[1]):  # rounding has kept it from the minimum
             return True
-        inside = union(state.working_set, to_numpy(state.support.indices))
-        if inside.size == state.at.point.shape[0]:
+        if state.working_set.size == state.at.point.shape[0]:
             return False
-        return self.screen(state.at.gradient, state.curvature, inside, threshold, 1).size > 0
+        score = scores(state.at.gradient, state.curvature, self.selection.bounds)
+        chosen, score = to_host_together(state.support.indices, score)
+        return above(score, union(state.working_set, chosen), threshold, 1).size > 0
 
-    def screened(self, state: WorkingState, by_refits: bool) -> np.ndarray:
-        """Return the working set of a state with the columns outside whose scores are high enough."""
-        inside = union(state.working_set, to_numpy(state.support.indices))
-        size = state.support.indices.shape[0]
+    def screened(self, state: WorkingState, by_refits: bool, last: int | None = None) -> tuple[OnHost, np.ndarray]:
+        """Return a state on the host, and its working set with the columns outside whose scores are high enough.
+
+        As many may join as at the last size of a path without a stop; see `RunGroup`.
+        """
+        size = last or state.support.indices.shape[0]
         most = max(LEAST_CAP, size) if state.checkpoint is None else path_cap(size)
         curvature = state.curvature * change_of_curvature(self.objective, state)
-        reference = self.score_inside(state, curvature) if by_refits else state.reference_score
+        score = scores(state.at.gradient, curvature, self.selection.bounds)
+        here, (score, *diagonal) = OnHost.of(state, score, *([curvature] if by_refits else []))
+        inside = union(state.working_set, here.chosen)
+        reference = self.score_inside(state, here, *diagonal) if by_refits else state.reference_score
         refits = self.effort.refits if by_refits else None
         ratio = self.effort.screening_ratio if refits is None else refits.screening_ratio
         threshold = max(ratio * reference, tolerances(state, self.tol)[0])
-        return union(inside, self.screen(state.at.gradient, curvature, inside, threshold, most))
+        return here, union(inside, above(score, inside, threshold, most))
 
-    def score_inside(self, state: WorkingState, curvature: Array) -> float:
+    def score_inside(self, state: WorkingState, here: OnHost, curvature: np.ndarray) -> float:
         """Return the reference score of a run by refits, at a minimiser on its support.
 
         It is that of the best column of the working set that is not chosen, or, once the budget is used, that which the
         least useful chosen one would have if it were not, were the columns independent.
         """
-        chosen = to_numpy(state.support.indices)
         if state.checkpoint is None:
-            counted = difference(chosen, np.asarray(self.selection.free, dtype=np.int64))
-            indices = move(counted, state.w)
-            point = double(gather(state.w, indices))
-            scores = 0.5 * point * point * double(gather(curvature, indices))
+            counted = difference(here.chosen, np.asarray(self.selection.free, dtype=np.int64))
+            point, diagonal = double(here.w[counted]), double(curvature[counted])
+            scores = 0.5 * point * point * diagonal
             return float(scores.min()) if counted.size else 0.0
-        indices = move(difference(state.working_set, chosen), state.w)
-        slope, diagonal = double(gather(state.at.gradient, indices)), double(gather(curvature, indices))
+        others = difference(state.working_set, here.chosen)
+        slope, diagonal = double(here.gradient[others]), double(curvature[others])
         return float(np.max(0.5 * slope * (slope / np.where(diagonal > 0.0, diagonal, inf)), initial=0.0))
 
     @property
@@ -204,7 +216,7 @@ class Runs:
         """Return the quadratic model around the state of a group, over its working set as it is now."""
         if group.model is None or group.model.columns is not group.working_set:
             group.model = LocalModel.around(
-                self.objective, self.selection, group.state, self.gram, group.working_set, self.tol
+                self.objective, self.selection, group.state, group.here, self.gram, group.working_set, self.tol
             )
         return group.model
 
@@ -253,6 +265,9 @@ def change_of_curvature(objective: LinearObjective, state: WorkingState) -> floa
     if objective.traits.quadratic or support.shape[0] == 0:
         return 1.0
     xp = namespace(state.curvature)
-    now = objective.columns(support).hessian_diag(state.at)
-    before = float(xp.mean(gather(state.curvature, support)))
-    return float(xp.mean(now)) / before if before > 0.0 else 1.0
+    few = objective.columns(support)
+    # `hessian_diag` checks the squares, which it has done for all columns at the start: the host would wait for that
+    now = few.hessian_diag(state.at) if is_numpy(support) else xp.linalg.diagonal(few.hessian(state.at))
+    after, before = scalar(xp.mean(now)), scalar(xp.mean(gather(state.curvature, support)))
+    ratio = ratio_if(before > 0.0, after, before, 1.0)
+    return ratio

@@ -10,14 +10,15 @@ import numpy as np
 
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import NotFiniteError
+from hardthresh.core.few import predict_few
 from hardthresh.core.objective import Evaluation, LinearObjective, Objective
 from hardthresh.core.schema import renames, stored
 from hardthresh.core.state import State
 from hardthresh.core.support import upgrade_supports
-from hardthresh.core.typing import Array
+from hardthresh.core.typing import Array, is_numpy
 from hardthresh.solvers.refinement import FULL_SOLVE, refine
 
-from .model import REFIT_TOL, Gram, LocalModel, tolerances
+from .model import REFIT_TOL, Gram, LocalModel, OnHost, tolerances
 from .search import Fit
 
 _FIRST_CHECKPOINT, STRIDE = 4, 2.5
@@ -133,6 +134,8 @@ class RunGroup:
     ----------
     state : WorkingState
         The state.
+    here : OnHost
+        What the host works with of the state.
     budgets : dict of int to int
         The budget of each run.
     working_set : array of int
@@ -145,20 +148,34 @@ class RunGroup:
         The working set before each prefetch, by the budget of the prefetch as a share of the next checkpoint.
     model : LocalModel or None
         The quadratic model around the state, once it has been needed.
+    last : int or None
+        The largest budget, if the forward path goes there without a stop, as where readings are dear.
     """
 
     state: WorkingState
+    here: OnHost
     budgets: dict[int, int]
     working_set: np.ndarray
     whole: bool = False
     by_refits: bool = False
     prefetched: dict[float, np.ndarray] = field(default_factory=dict)
     model: LocalModel | None = None
+    last: int | None = None
 
     @property
     def next_checkpoint(self) -> int | None:
         """The next checkpoint of the forward path; None for a run that has left it."""
-        return None if self.state.checkpoint is None else next_checkpoint(self.state.checkpoint)
+        if self.state.checkpoint is None or self.last is not None:
+            return self.last
+        return next_checkpoint(self.state.checkpoint)
+
+    @property
+    def marks(self) -> list[int]:
+        """The numbers of columns at which a path without a stop is looked at: checkpoints, and the largest budget."""
+        marks = [self.state.checkpoint or 0]
+        while self.last is not None and marks[-1] < self.last:
+            marks.append(min(next_checkpoint(marks[-1]), self.last))
+        return marks[1:]
 
     @property
     def continuing(self) -> list[int]:
@@ -217,7 +234,9 @@ def first_improvement(
             return None
         projection = constraint.project(model.point(lower, state.w))
         score = model.lowest_chosen_score(lower, budget)
-        return Improvement(projection, None, gram, columns, score, negligible, fit=lower, model=model)
+        # NumPy finds the columns of the point with a look at it, and where a reading is dear they are read only once
+        prediction = None if is_numpy(state.w) else predict_few(objective, constraint, projection.point)
+        return Improvement(projection, prediction, gram, columns, score, negligible, fit=lower, model=model)
     here = model.tableau
     tried = {frozenset(here.chosen)} if here.decrease <= negligible else set()
     for fit in fits:

@@ -9,15 +9,12 @@ import numpy as np
 from scipy.linalg.blas import dger
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtrs
 
+from hardthresh.arrays.linalg import DEPENDENT
 from hardthresh.core.compiled import kernel
 
-_DEPENDENT = 1e-9
-"""A column is a combination of the chosen ones if they leave less than this share of it unexplained. Of 240 fits, most
-of them to nearly dependent columns, f is higher in 4 and lower in 3 with 1e-10, higher in 4 with 1e-8, and higher in 28
-and lower in 10 with 1e-6."""
 _DOUBTFUL = 1e-3
 """The error is estimated if the chosen columns leave less than this share of a column unexplained, because rounding is
-divided by this share. These 240 fits are the same with 1e-5 to 0.1."""
+divided by this share. The 240 fits of `DEPENDENT` are the same with 1e-5 to 0.1."""
 ERROR = 1e-10
 """Above this error, as a share of a coefficient, the tableau is computed anew. These 240 fits are the same with 1e-13
 to 1e-9; 2 have a higher f with 1e-8."""
@@ -48,7 +45,7 @@ class Sweeps:
         is_whole = rows.size == gram.shape[0] and bool(np.all(rows == np.arange(rows.size)))
         self._kernel_rows = None if is_whole else self._gram_rows  # the kernel copies no row of a whole matrix
         self._norms = self._gram.diagonal()[self._gram_rows]
-        self._dependent = np.where(self._norms > 0, _DEPENDENT * self._norms, np.inf)
+        self._dependent = np.where(self._norms > 0, DEPENDENT * self._norms, np.inf)
         self._start_slope = np.ascontiguousarray(np.asarray(slope, dtype=np.float64).T)  # one row for each side
         self._sides = 1 if slope.ndim == 1 else slope.shape[1]
         start = np.zeros((start_columns.size, *slope.shape[1:])) if coef is None else coef
@@ -313,7 +310,7 @@ def independent_columns(gram: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray
     """
     unit = gram / np.where(scale > 0, scale, 1.0) / np.where(scale > 0, scale, 1.0)[:, None]
     factor, failed = dpotrf(unit, lower=1, clean=1)
-    if not failed and np.min(factor.diagonal(), initial=1.0) ** 2 > _DEPENDENT:
+    if not failed and np.min(factor.diagonal(), initial=1.0) ** 2 > DEPENDENT:
         return np.arange(scale.size), factor
     kept: list[int] = []
     factor = np.zeros_like(unit)
@@ -321,7 +318,7 @@ def independent_columns(gram: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray
         size = len(kept)
         row = dtrtrs(factor[:size, :size], unit[kept, j], lower=1)[0] if size else np.empty(0)
         unexplained = unit[j, j] - row @ row
-        if unexplained > _DEPENDENT:
+        if unexplained > DEPENDENT:
             factor[size, :size], factor[size, size] = row, np.sqrt(unexplained)
             kept.append(j)
     return np.array(kept, dtype=np.intp), factor[: len(kept), : len(kept)]

@@ -9,6 +9,7 @@ import numpy as np
 from hardthresh.arrays import double, gather, move, namespace
 from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.constraint import CoordinateBudget
+from hardthresh.losses.expansion import Expansion
 from hardthresh.objectives import LinearModel
 
 from .fold_path import FoldPath
@@ -17,7 +18,7 @@ from .model import union
 from .refits import ColumnsToRefit
 from .support_grid import ENTRIES
 
-_LEAST_CURVATURE = 1e-4
+LEAST_CURVATURE = 1e-4
 """The curvature of a loss counts as at least this share of the largest one: working responses are divided by it. Rows
 with less, of a probability within 1e-5 of 0 or 1 beside others of 1/2, or of an expected count of 1 beside others of
 10,000, have no say in the moments of a column. Arbitrary, and rare at the null model."""
@@ -131,8 +132,9 @@ class TrainingFold:
         """Return the quadratic approximation at predictions without the offset, with the curvatures of some targets."""
         loss, u = self.objective.loss, self.with_offset(prediction)
         curvature = loss.curvature(y, u)
-        curvature = np.maximum(curvature, _LEAST_CURVATURE * (curvature.max() or 1.0))  # 0 where a hinge is flat
-        return WorkingResponses(prediction - loss.gradient(self.y, u) / curvature, curvature)
+        least = LEAST_CURVATURE * (curvature.max() or 1.0)  # 0 where a hinge is flat
+        near = Expansion(loss.gradient(self.y, u), curvature).at_least(least)
+        return WorkingResponses(near.responses(prediction), near.curvature)
 
     def is_affine(self, null: NullModel) -> bool:
         """Return whether least squares of y chooses what that of the working responses does.

@@ -29,35 +29,29 @@ _SMALLEST = 1e-60
 down to a hundred millionth of them."""
 
 
-class TrainingSets:
-    """Sets of training rows, the working set of each, and the gradients of all from one product with the data.
+class WorkingSets:
+    """The working sets of several sets of training rows, to which columns are added by the gradients at fits.
 
     A subclass computes the moments, `_folds`, and fills the working sets.
     """
 
     _folds: list[Fold]
-    _single: bool
-    """Whether screening may be in single precision."""
+    _together: int
+    """At how many fits columns are screened together."""
 
     def __init__(
         self,
-        objective: LinearModel,
         selection: CoordinateBudget,
-        training: list[np.ndarray],
+        size: int,
+        eps: float,
         *,
         intercept: bool,
         standardize: bool,
         tol: float,
     ) -> None:
-        self._design, self._row_weights, self._intercept = objective.design, objective.weights, intercept
-        self._y = objective.y if objective.offset is None else objective.y - objective.offset
-        self._bounds, self._tol, self._training, self._standardize = selection.bounds, tol, training, standardize
-        d = objective.design.shape[1]
-        self._n_columns = d - intercept
-        self._free = np.array([j for j in selection.free if not (intercept and j == d - 1)], dtype=np.int64)
-        self._eps = float(namespace(self._y).finfo(self._y.dtype).eps)
-        shares = row_shares(training, double(self._row_weights))
-        self._weights = namespace(self._y).astype(move(shares, self._y), self._y.dtype, copy=False)
+        self._intercept, self._bounds, self._tol, self._standardize = intercept, selection.bounds, tol, standardize
+        self._n_columns, self._eps = size - intercept, eps
+        self._free = np.array([j for j in selection.free if not (intercept and j == size - 1)], dtype=np.int64)
 
     def _fold(self, mean: np.ndarray, variance: np.ndarray, slope: np.ndarray, level: float, spread: float) -> Fold:
         """Return the null model of a set, from the moments of its columns and of its targets.
@@ -81,11 +75,6 @@ class TrainingSets:
             slope, scale = np.zeros_like(slope), 0.0
         return Fold(mean, slope, variance, penalty, outside, level, scale, self._free)
 
-    def _in_single(self, size: np.ndarray) -> bool:
-        """Return whether screening may be in single precision, for the mean square of each column over all sets."""
-        in_range = bool(np.all((size == 0.0) | ((size > _SMALLEST) & (size < 1.0 / _SMALLEST))))
-        return in_range and all(np.all(fold.variance >= _ALIKE * size) for fold in self._folds)
-
     def _tableau(self, number: int, ridge: float) -> Tableau:
         """Return the tableau of a fold's null model with a ridge; the next tableau of the fold changes its matrix."""
         self._extend_gram(number)
@@ -102,6 +91,54 @@ class TrainingSets:
         """Return what is rounding and what is negligible for a fold: its null model has the free columns."""
         scale = max(fold.scale - tableau.decrease, self._eps * fold.scale)
         return tolerances_at_scale(self._eps, self._tol, scale)
+
+    def _screen_at_fits(self) -> None:
+        """Add columns to the working sets by the gradients at all of their `fits`."""
+        fits = [(fold, fit) for fold in range(len(self._folds)) for fit in self._folds[fold].fits]
+        for start in range(0, len(fits), self._together):
+            some = fits[start : start + self._together]
+            for (number, fit), slope in zip(some, self._slopes(some), strict=True):
+                self._folds[number].screen(slope, fit, self._bounds)
+
+    def _extend_gram(self, number: int) -> None:
+        """Compute what the Gram matrix of a fold lacks of its working set."""
+        raise NotImplementedError
+
+    def _slopes(self, fits: list[tuple[int, FoldFit]]) -> np.ndarray:
+        """Return the negative gradients at some fits of sets, shape (n_fits, d)."""
+        raise NotImplementedError
+
+
+class TrainingSets(WorkingSets):
+    """Sets of training rows in memory, with the gradients of all from one product with the data."""
+
+    _single: bool
+    """Whether screening may be in single precision."""
+
+    def __init__(
+        self,
+        objective: LinearModel,
+        selection: CoordinateBudget,
+        training: list[np.ndarray],
+        *,
+        intercept: bool,
+        standardize: bool,
+        tol: float,
+    ) -> None:
+        self._design, self._row_weights = objective.design, objective.weights
+        self._y = objective.y if objective.offset is None else objective.y - objective.offset
+        eps = float(namespace(self._y).finfo(self._y.dtype).eps)
+        super().__init__(
+            selection, objective.design.shape[1], eps, intercept=intercept, standardize=standardize, tol=tol
+        )
+        self._training, self._together = training, max(1, ENTRIES // self._y.shape[0])
+        shares = row_shares(training, double(self._row_weights))
+        self._weights = namespace(self._y).astype(move(shares, self._y), self._y.dtype, copy=False)
+
+    def _in_single(self, size: np.ndarray) -> bool:
+        """Return whether screening may be in single precision, for the mean square of each column over all sets."""
+        in_range = bool(np.all((size == 0.0) | ((size > _SMALLEST) & (size < 1.0 / _SMALLEST))))
+        return in_range and all(np.all(fold.variance >= _ALIKE * size) for fold in self._folds)
 
     def _extend_gram(self, number: int) -> None:
         """Compute what the Gram matrix of a fold lacks of its working set."""
@@ -139,15 +176,6 @@ class TrainingSets:
         products = double(left.gram(weights, None if left is right else right))
         products /= np.sum(double(weights))
         return products
-
-    def _screen_at_fits(self) -> None:
-        """Add columns to the working sets by the gradients at all of their `fits`."""
-        fits = [(fold, fit) for fold in range(len(self._folds)) for fit in self._folds[fold].fits]
-        size = max(1, ENTRIES // self._y.shape[0])
-        for start in range(0, len(fits), size):
-            some = fits[start : start + size]
-            for (number, fit), slope in zip(some, self._slopes(some), strict=True):
-                self._folds[number].screen(slope, fit, self._bounds)
 
     def _slopes(self, fits: list[tuple[int, FoldFit]]) -> np.ndarray:
         """Return the negative gradients at some fits of sets, shape (n_fits, d): one product with the data for all."""
