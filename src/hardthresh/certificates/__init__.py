@@ -1,12 +1,14 @@
 """Certificates: which optimality conditions an answer satisfies, and what each of its features is worth."""
 
+from hardthresh.core.gap import relative_gap
+
 from .alternatives import Alternative, Alternatives
 from .effects import UnitEffect, robust_errors, standard_errors, unit_effects
-from .gap import relative_gap
 from .lower_bounds import lower_bound
 from .model import ModelCertificate, certify_model
 from .near_ties import alternative_supports
-from .proof import Proof, prove
+from .proof import Proof
+from .proving import prove
 from .stationarity import certify
 from .swap import SwapCertificate, swap_certificate
 

@@ -59,14 +59,18 @@ class Alternatives:
     unit : {"feature", "group"}
         What is exchanged.
     more : bool
-        Whether more supports were found, of larger values than those that are listed.
+        Whether more supports were found than are listed, the best ones; the model is always among these, if need be in
+        the place of the last one.
     exact : bool
         Whether all exchanges of each support that was examined were compared exactly. Otherwise they were ranked by a
         quadratic model, and the best ones refitted.
     examined : int
         The number of supports whose exchanges were compared.
     complete : bool
-        Whether it is proved that no other support is within the tolerance. The search alone proves nothing.
+        Whether it is proved that no other support is within the tolerance or, if there are `more`, that none is better
+        than these, the model aside. Exchanges alone prove nothing.
+    reason : str
+        Why a proof that was asked for is missing, or the exchanges ended early; else empty.
     subject : str
         What the support is compared with, if not the model that it was asked from.
     """
@@ -79,6 +83,7 @@ class Alternatives:
     exact: bool
     examined: int
     complete: bool = False
+    reason: str = ""
     subject: str = ""
 
     @property
@@ -106,7 +111,11 @@ class Alternatives:
         return {name: tuple(pairs) for name, pairs in found.items()}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the supports as numbers, words and lists, which `json` can write."""
+        """Return the supports as numbers, words and lists, which `json` can write.
+
+        With ``complete`` and ``more``, which tells that not all could be listed, it is proved that none is better than
+        those that are, the model aside; with ``complete`` alone, that there is no other.
+        """
         return {
             "value": self.value,
             "tolerance": self.tolerance,
@@ -114,6 +123,7 @@ class Alternatives:
             "more": self.more,
             "exact": self.exact,
             "complete": self.complete,
+            "reason": self.reason,
             "about": self.subject or "the model",
             "shares": dict(self.shares),
             "substitutes": {name: [list(pair) for pair in pairs] for name, pairs in self.substitutes.items()},
@@ -160,16 +170,27 @@ class Alternatives:
             rows.append([name, "yes" if name in own else "", percent(shares[name]), alone])
         left_out = len(shares) - len(rows)
         notes = [f"{plural(left_out, f'more {self.unit}')} in fewer of them."] if left_out > 0 else []
-        return PrintedTable(self._sentences(), header, rows, [*notes, self._how()], left=(header[0], header[3]))
+        notes += [self._how()] if own else []
+        return PrintedTable(self._sentences(), header, rows, notes, left=(header[0], header[3]))
 
     def _sentences(self) -> list[str]:
         count, size, within = len(self.supports), len(self.own), f"{100 * self.tolerance:.3g} %"
         others = f"{plural(count, 'set')} of {plural(size, self.unit)}"
-        if count == 1:
-            first = f"No other set of {plural(size, self.unit)} was found to fit within {within} of the model."
+        if not size:
+            first = f"The model has no {self.unit}, and there is no other empty set."
+        elif count == 1 and self.more:
+            are = "are" if self.complete else "were found"
+            first = (
+                f"Other sets of {plural(size, self.unit)} {are} within {within} of the model's objective, "
+                f"{number(self.value)}, but only one set was asked for: the model's."
+            )
+        elif count == 1:
+            fits = "fits" if self.complete else "was found to fit"
+            first = f"No other set of {plural(size, self.unit)} {fits} within {within} of the model."
         else:
-            best = "the best of those" if self.more else "all that were"
-            first = f"{others}, {best} found within {within} of the model's objective, {number(self.value)}."
+            best = self.which if self.more else "all that are" if self.complete else "all that were"
+            found = "" if self.complete else "found "
+            first = f"{others}, {best} {found}within {within} of the model's objective, {number(self.value)}."
         better = [support for support in self.supports if support.excess < 0]
         lines = [f"About {self.subject}.", first] if self.subject else [first]
         if not better or not self._is_better(better[0]):
@@ -184,11 +205,28 @@ class Alternatives:
         """Return whether a support is better than the model by more than its rounding."""
         return -support.excess > 1e-8
 
+    @property
+    def which(self) -> str:
+        """Which ones of more sets are listed: the model, if it is the last one, may have the place of a better one."""
+        return "the model's and the best of those" if self._model_is_last else "the best of those"
+
+    @property
+    def proved(self) -> str:
+        """What is proved where the sets are `complete`, as a sentence without its full stop."""
+        if self.more and len(self.supports) == 1:
+            return "there are others within the tolerance"
+        which = "within the tolerance"
+        if self.more:
+            which = "better than those before the model" if self._model_is_last else "better than these"
+        return f"no other set of {plural(len(self.own), self.unit)} is {which}"
+
+    @property
+    def _model_is_last(self) -> bool:
+        return not self.supports[-1].added
+
     def _how(self) -> str:
         if self.complete:
-            return f"Proved: these are all sets of so many {self.unit}s within the tolerance."
-        return (
-            f"Found by exchanges of single {self.unit}s from the model"
-            + ("" if self.exact else ", ranked by a quadratic model")
-            + ": there may be others."
-        )
+            return f"Proved by branch and bound, up to rounding: {self.proved}."
+        how = f"Found by exchanges of single {self.unit}s from the model"
+        how += ("" if self.exact else ", ranked by a quadratic model") + ": there may be others"
+        return f"{how}. No proof that there are none: {self.reason}." if self.reason else f"{how}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, nan
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from hardthresh.core.typing import Array
 from hardthresh.losses import MultiTask
 from hardthresh.objectives import LinearModel, MultiOutputModel
 from hardthresh.objectives.flat import FlatModel
+from hardthresh.objectives.sandwich import squared_effects
 from hardthresh.solvers.exchange import Exchange, try_exchanges
 from hardthresh.solvers.refinement import FULL_SOLVE, refine
 
@@ -24,9 +25,8 @@ from .swap import exchange_model, joining, units
 
 _SINGULAR = 1e-12
 """Share of the largest eigenvalue of the scaled Hessian below which columns count as dependent. The rounding of a sum
-over n rows is about eps times the root of n: there is room for 1e7 rows."""
-_ALONE = float(np.sqrt(np.finfo(np.float64).eps))
-"""A row whose leverage is within this of 1 is fitted exactly: half of the digits are for rounding of the inverse."""
+over n rows is about eps times the root of n: there is room for 1e7 rows. It is less than
+`hardthresh.arrays.linalg.DEPENDENT`: columns that nearly depend on others have standard errors, which are large."""
 WIDEST = 1000
 """The most coefficients of classes whose Hessian is decomposed: that takes half a second."""
 
@@ -81,7 +81,8 @@ def unit_effects(objective: LinearObjective, constraint: Constraint, w: Array) -
 
     Notes
     -----
-    Cost: s + 1 data passes for a support of s coordinates; for each unit two refits, of O(n s^2) per Newton step.
+    Cost: s + 1 data passes for a support of s coordinates; for each unit two refits, of O(n s^2) per Newton step. Over
+    blocks one reading, and another one if substitutes are not in the working set.
 
     The costs of leaving units out are those of refits. The substitute is the best one by the quadratic model of f
     (`hardthresh.solvers.exchange_model`), and its cost is that of a refit: exact for the squared loss without bounds up
@@ -109,12 +110,9 @@ def unit_effects(objective: LinearObjective, constraint: Constraint, w: Array) -
     if model is None:
         return ()
     candidates = list(model.candidates(joining(numbers, chosen)))
-    effects = []
+    exchanges = []
     for number in chosen.tolist():
-        columns = np.flatnonzero(numbers == number)
-        drop_cost = _without(exact, constraint, at, move(columns, at.point)) - at.value
-        best = Exchange(number, -1, 0.0)
-        removal = model.removal(columns)
+        removal, best = model.removal(np.flatnonzero(numbers == number)), Exchange(number, -1, 0.0)
         for some in candidates:
             decreases = model.decreases(some, removal)
             if not decreases.size:
@@ -123,6 +121,14 @@ def unit_effects(objective: LinearObjective, constraint: Constraint, w: Array) -
             gain = float(decreases[place]) + removal.cost - model.refit
             if gain > max(best.decrease, 0.0):
                 best = Exchange(number, int(some.numbers[place]), gain)
+        exchanges.append(best)
+    if exact.traits.reading_is_dear:  # one for the columns of all substitutes
+        joined = np.isin(numbers, [best.added for best in exchanges if best.added >= 0])
+        exact.columns(np.union1d(support.indices, np.flatnonzero(joined)))
+    effects = []
+    for best in exchanges:
+        number = best.removed
+        drop_cost = _without(exact, constraint, at, move(np.flatnonzero(numbers == number), at.point)) - at.value
         if best.added < 0:
             effects.append(UnitEffect(number, drop_cost, None, nan))
             continue
@@ -214,11 +220,31 @@ def row_standard_errors(model: MultiOutputModel, at: Evaluation, rows: Array, n:
         parts = [LinearModel(small.design, small.y[:, c], small.loss.loss, **settings) for c in range(small.shape[1])]
         return np.stack([_errors(part, part.evaluate(point[:, c], u[:, c]), n) for c, part in enumerate(parts)], axis=1)
     flat = FlatModel(small)
+    there = flat.evaluate(flat.to_vector(point), u)
+    return class_standard_errors(flat, FlatModel(small.with_ridge(0.0)), there, small.loss.axes(small.shape[1]), n)
+
+
+def class_standard_errors(
+    flat: FlatModel, plain: FlatModel, there: Evaluation, axes: np.ndarray, n: float
+) -> np.ndarray:
+    """Return the standard errors of the coefficients of classes, from the Hessian of all together, shape (s, q).
+
+    Parameters
+    ----------
+    flat, plain : FlatModel
+        The model of the rows, with its ridge and without.
+    there : Evaluation
+        Where they are.
+    axes : array, shape (q, width)
+        What takes a row of a vector to the classes.
+    n : float
+        The number of examples.
+    """
+    s = flat.shape[0] // flat.width
     if flat.shape[0] > WIDEST:
-        return np.full(small.shape, nan)
-    there, axes = flat.evaluate(flat.to_vector(point), u), to_numpy(small.loss.axes(small.shape[1]))
-    covariance, dependent = _covariance(flat, FlatModel(small.with_ridge(0.0)), there)
-    blocks = np.einsum("jajb->jab", covariance.reshape(2 * (point.shape[0], flat.width)))
+        return np.full((s, axes.shape[0]), nan)
+    covariance, dependent = _covariance(flat, plain, there)
+    blocks = np.einsum("jajb->jab", covariance.reshape(2 * (s, flat.width)))
     variances = np.einsum("ca,jab,cb->jc", axes, blocks, axes) / n
     return _roots(variances, np.any(dependent.reshape(-1, flat.width), axis=1)[:, None])
 
@@ -262,8 +288,8 @@ def robust_errors(
     Notes
     -----
     With few rows the residuals of a fit are smaller than the errors, most at large leverages, and HC3 makes up for
-    most of it. Of HC1, HC2 and HC3, it covers most often after splits of tables of 40 to 4000 rows
-    (``benchmarks/README.md``). Cost: O(n s^2).
+    most of it: after splits of tables of 40 to 4000 rows, neither HC1 nor HC2 covers more often
+    (``benchmarks/inference.py``). Cost: O(n s^2).
 
     References
     ----------
@@ -289,14 +315,35 @@ def robust_errors(
         correction = clusters / (clusters - 1.0) * (n - 1.0) / (n - s) if n > s and clusters > 1 else nan
         return _roots(correction * np.sum((sums @ inverse) ** 2, axis=0), dependent)
     repeated = np.ones(slopes.size) if counts is None else counts
-    solved = X @ inverse
-    curvatures = np.maximum(to_numpy(small.mean_loss.inner_hessian(there.prediction).diagonal), 0.0) / repeated
-    kept = 1.0 - curvatures * np.sum(solved * X, axis=1)
-    alone = kept <= _ALONE
-    lengths = np.sqrt(np.maximum(np.diagonal(inverse), 0.0))
-    decided = np.any(np.abs(solved[alone]) * np.sqrt(curvatures[alone])[:, None] > _ALONE * lengths, axis=0)
-    scores = slopes / np.where(alone, inf, np.sqrt(repeated) * kept)
-    return _roots(np.sum((scores[:, None] * solved) ** 2, axis=0) if n > s else np.full(s, nan), dependent | decided)
+    curvatures = to_numpy(small.mean_loss.inner_hessian(there.prediction).diagonal)
+    squares, decided = squared_effects(X, slopes, curvatures, repeated, inverse)
+    return _roots(squares if n > s else np.full(s, nan), dependent | decided)
+
+
+@serial_blas()
+def robust_errors_of_blocks(objective: Any, at: Evaluation, support: Support, frequency: bool) -> np.ndarray:
+    """Return the `robust_errors` of a model of a table in blocks: one reading of the columns of the support.
+
+    Parameters
+    ----------
+    objective : BlockedLeastSquares or BlockedModel
+        f.
+    at : Evaluation
+        f at a minimiser on the support.
+    support : Support
+        The support, with the free coordinates.
+    frequency : bool
+        Whether weights say how often rows are repeated.
+
+    Returns
+    -------
+    array, shape (s,)
+    """
+    small = objective.columns(support.indices)
+    inverse, dependent = _inverse(small.hessian(small.evaluate(at.point[support.indices])))
+    squares, decided = objective.squared_effects(at.point, support.indices, inverse, frequency)
+    n, s = objective.total_weight if frequency else objective.traits.n_rows, support.indices.size
+    return _roots(np.where(n > s, squares, nan), dependent | decided)
 
 
 def _errors(model: Any, at: Evaluation, n: float) -> np.ndarray:
@@ -346,5 +393,8 @@ def dispersion(objective: Any, at: Evaluation, n_free: int, n: float) -> float:
         return 1.0
     if not n > n_free:
         return nan
+    own = getattr(objective, "mean_dispersion", None)  # of an objective without predictions for each row
+    if own is not None:
+        return float(n / (n - n_free) * own(at))
     y, u, weights = double(objective.y), double(at.prediction), double(objective.weights)
     return float(n / (n - n_free) * loss.dispersion(y, u, weights))

@@ -11,11 +11,12 @@ import numpy as np
 from hardthresh.arrays import move, namespace
 from hardthresh.core.constraint import CoordinateBudget
 from hardthresh.core.objective import value_rounding
+from hardthresh.core.randomness import Purpose, generator
 from hardthresh.core.schema import stored
 
-_POINTS, _DRAWN = 3, 20231
-"""Random points at which f is compared, and the purpose of their seed: any large number, so that no data are like them.
-Two quadratics with the same value at one such point are the same but by a chance of zero; three are for rounding."""
+_POINTS = 3
+"""Random points at which f is compared. Two quadratics with the same value at one such point are the same but by a
+chance of zero; three are for rounding."""
 
 _SAME = 1e-10
 """Values of f that differ by less than this share are the same: a tenth of what a proof is accurate to. On another
@@ -60,7 +61,7 @@ class ProblemFingerprint:
         scale = (largest or 1.0) / sqrt(slope.shape[0])
         points = [zero]
         for number in range(_POINTS):
-            drawn = np.random.default_rng((0, number, _DRAWN)).standard_normal(slope.shape[0])
+            drawn = generator(0, number, Purpose.FINGERPRINT).standard_normal(slope.shape[0])
             points.append(objective.evaluate(scale * xp.astype(move(drawn, slope), slope.dtype) / unit))
         return cls(
             k=budget.budget,

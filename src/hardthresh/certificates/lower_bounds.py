@@ -7,7 +7,7 @@ from math import inf, isfinite
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigvalsh, lstsq
+from scipy.linalg import lstsq
 
 from hardthresh.arrays import as_double, double, move, namespace, to_numpy
 from hardthresh.core.constraint import BlockBudget, Constraint, CoordinateBudget
@@ -15,6 +15,7 @@ from hardthresh.core.objective import UNITS, Evaluation, value_rounding
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 from hardthresh.objectives.flat import FlatModel
+from hardthresh.solvers.perspective import removable
 
 from .kinks import model_with_kink
 from .perspective import Perspective, minimise_quadratic
@@ -64,7 +65,8 @@ def lower_bound(objective: Any, constraint: Constraint, at: Evaluation, *, round
     -------
     float or None
         None where no bound is known: without a ridge if there are no more examples than columns, or more than 512
-        columns of another loss than the squared one; and for a loss that is not convex or has a kink.
+        columns of another loss than the squared one; for a loss that is not convex or has a kink; and for a model of
+        blocks, which keeps no predictions to go on from.
 
     Notes
     -----
@@ -101,6 +103,8 @@ def lower_bound(objective: Any, constraint: Constraint, at: Evaluation, *, round
         objective = objective.double()
         at = objective.evaluate(as_double(at.point))
     if not objective.convex or model_with_kink(objective) is not None:
+        return None
+    if at.prediction is None and objective.predict(at.point) is None:
         return None
     terms = perspective(objective, constraint, at, rounds * _PRODUCTS)
     if terms is None:
@@ -140,7 +144,9 @@ def convexity(objective: Any, free: np.ndarray, at: Evaluation, products: float)
 
     It is the ridge of f. Of least squares with more rows than columns it is the ridge and :math:`\mu` times the squares
     of the columns, where free columns are projected out of them: :math:`\mu` is the smallest eigenvalue of their
-    correlations. Not for more than 512 columns, or more than so many products in their Gram matrix.
+    correlations. Not for more than 512 columns, or more than so many products in their Gram matrix. Branch and bound
+    has its own (`Quadratic.of`): it keeps the Gram matrix, sweeps nearly dependent columns in the rows, and moves the
+    diagonal at each node; here the smallest eigenvalue is all that is needed of it.
     """
     if isinstance(objective, FlatModel) and objective.traits.quadratic:  # the outputs have the same Hessian
         one = objective.of_one_output()
@@ -158,9 +164,9 @@ def convexity(objective: Any, free: np.ndarray, at: Evaluation, products: float)
     squares = np.maximum(np.diag(gram), 0.0)
     scale = np.sqrt(squares[kept])
     if kept.any() and (scale > 0).all():
-        eigenvalues = eigvalsh(gram[np.ix_(kept, kept)] / scale / scale[:, None])
-        rounding = UNITS * d * np.finfo(float).eps * eigenvalues[-1]
-        ridge[rest[kept]] += max(0.0, (1 - 1e-9) * eigenvalues[0] - rounding) * squares[kept]
+        matrix = gram[np.ix_(kept, kept)] / scale / scale[:, None]
+        rounding = UNITS * d * np.finfo(float).eps * float(np.abs(matrix).sum(axis=0).max())  # of the largest one
+        ridge[rest[kept]] += removable(matrix, rounding) * squares[kept]
     ridge[rest[~kept]] = 1.0  # f does not depend on these, and their slope is 0: any number will do
     return ridge
 

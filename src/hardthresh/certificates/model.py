@@ -8,6 +8,7 @@ from math import inf, isnan
 
 from hardthresh.arrays import as_double
 from hardthresh.core.constraint import Constraint, CoordinateBudget, Structure
+from hardthresh.core.gap import PROVED, relative_gap
 from hardthresh.core.objective import LinearObjective
 from hardthresh.core.schema import stored
 from hardthresh.core.state import Trace
@@ -15,12 +16,11 @@ from hardthresh.core.stationarity import FEASIBLE, Certificate, certify_point, i
 from hardthresh.core.support import Support
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
-from hardthresh.solvers.branch_and_bound.solver import PROVED
 
-from .gap import bound_sentence, relative_gap
+from .gap import bound_sentence
 from .kinks import model_with_kink, with_least_subgradient
 from .lower_bounds import lower_bound
-from .swap import SwapCertificate, swap_certificate
+from .swap import SwapCertificate, listed, swap_certificate
 
 
 @stored(
@@ -165,6 +165,18 @@ class ModelCertificate:
             f"Coefficients of the chosen features fully fitted: {'yes' if self.fitted else 'no'} ({remaining}).",
             f"First-order test: {'passed' if first.is_stationary(tol=inf) else 'not passed'} "
             f"(smallest L {first.smallest_L:.3g}, {smoothness}).",
+        ]
+        if self.fitted and first.smallest_L == inf:
+            lines = [
+                "Coefficients of the chosen features fully fitted: yes.",
+                f"First-order test: not passed, because fewer {self.unit}s are chosen than the model may have, and the "
+                f"{what} of the others is not zero: {relative:.1e} of that of the null model. A large ridge leaves "
+                "them only a small gain"
+                + (
+                    f", which the lower bound proves to be below {PROVED:.0e} of the objective." if self.proved else "."
+                ),
+            ]
+        lines += [
             self._swap_sentence(),
             bound_sentence(self.value, self.lower_bound, self.gap),
         ]
@@ -208,9 +220,8 @@ class ModelCertificate:
         names = self.undecided_names
         if not names:
             return ""
-        listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         are = "is so nearly a combination" if len(names) == 1 else "are so nearly combinations"
-        return f" It is not proved, because {listed} {are} of the chosen {self.unit}s that rounding decides."
+        return f" It is not proved, because {listed(names)} {are} of the chosen {self.unit}s that rounding decides."
 
 
 @serial_blas()
@@ -254,7 +265,6 @@ def certify_model(
     else:
         swap = swap_certificate(objective, constraint, at, null_value=null_value, support=support)
     provable = objective.traits.quadratic and swap.complete and not _is_bounded(structure)
-    undecided = swap.undecided if provable else ()
     stationarity = certify_point(objective, constraint, at, support, trace)
     if kink is not None:
         stationarity = replace(stationarity, smoothness=inf)
@@ -267,13 +277,13 @@ def certify_model(
     return ModelCertificate(
         stationarity=stationarity,
         swap=swap,
-        exact=provable and not undecided,
+        exact=provable and not swap.undecided,
         value=value,
         removed_name=None if swap.removed is None else name(swap.removed),
         added_name=None if swap.added is None else name(swap.added),
         unit="feature" if structure is None or structure.blocks() is None else "group",
         fitted=fitted,
-        undecided_names=tuple("an always-included column" if i < 0 else name(i) for i in undecided),
+        undecided_names=swap.undecided_names(name) if provable else (),
         lower_bound=bound,
         gap=None if bound is None else relative_gap(value, bound, objective.lower_bound),
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import nsmallest
+from math import inf
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -12,16 +14,19 @@ import numpy as np
 from hardthresh.arrays import as_double, move, to_numpy
 from hardthresh.core.checking import checked_integer, checked_number
 from hardthresh.core.constraint import Constraint, CoordinateBudget, Projection
-from hardthresh.core.errors import CapabilityError
+from hardthresh.core.errors import CapabilityError, plural
 from hardthresh.core.objective import Evaluation, LinearObjective, require, value_rounding
 from hardthresh.core.support import Support
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
+from hardthresh.objectives.blocked import Blocked
+from hardthresh.solvers.branch_and_bound.enumeration import near_supports
 from hardthresh.solvers.exchange_model import ExchangeModel
 from hardthresh.solvers.refinement import FULL_SOLVE, refine
 
 from .alternatives import Alternative, Alternatives
 from .kinks import model_with_kink
+from .proving import why_no_search
 from .swap import exchange_model, joining, units
 
 _SLACK = 2.0
@@ -29,6 +34,10 @@ _SLACK = 2.0
 2 % of 36 data sets of 18 columns, with 2 all of them (tests/certificates/test_alternatives.py)."""
 _KEPT = 400
 """The search goes on from at most so many supports of each level, the best ones."""
+_EXAMINED = 5
+"""The search goes on from at most so many supports for each one that may be returned, and from 400 if that is more.
+Without ties it ends by itself: check 23 takes 4.2 for each of 100. Sets that tie are without number, as where n <= k.
+"""
 _REMEMBERED = 1 << 25
 """Most entries of the Hessian that are kept: 256 MB."""
 
@@ -44,6 +53,7 @@ def alternative_supports(
     *,
     tolerance: float = 0.02,
     most: int = 100,
+    time_limit: float | None = 0.0,
     label: Label = lambda unit: (unit, str(unit)),
     unit: str = "feature",
     subject: str = "",
@@ -53,7 +63,7 @@ def alternative_supports(
     .. math:: \min_{\mathrm{supp}(v) \subseteq S} f(v) \le f(w) + \tau |f(w)|
 
     From the support of w, single coordinates, or groups, are exchanged breadth first, as long as the refitted value is
-    within twice the tolerance.
+    within twice the tolerance. Branch and bound then looks for those that this misses, if it is given time.
 
     Parameters
     ----------
@@ -67,6 +77,10 @@ def alternative_supports(
         :math:`\tau`, in (0, 1].
     most : int
         The most supports to return, those of the lowest values; >= 1.
+    time_limit : float or None
+        The seconds that exchanges and the search by branch and bound may take together, >= 0; None for no limit, and 0
+        for exchanges alone, without a limit. Branch and bound is for least squares and single coordinates without
+        bounds; elsewhere the result says why there is no proof.
     label : callable
         Returns the number and the name of a coordinate, or of a group, from its number.
     unit : {"feature", "group"}
@@ -85,19 +99,26 @@ def alternative_supports(
         If the objective is not a `LinearObjective` or has a loss with a kink, or for groups that overlap or are too
         wide for their second derivatives.
     InvalidInputError
-        For a tolerance or a number out of range.
+        For a tolerance, a number or a time limit out of range.
 
     Notes
     -----
     Cost: one data pass for each support that the search goes on from, at most 400 for each number of exchanges, and one
     for each column that any of them has; and little for each refit. Of other than squared losses, a pass for each
     column of each support, and at most `most` supports for each number of exchanges. Once `most` supports are within
-    the tolerance, the search goes on only from supports as good as these. With n = 500, d = 5000 and k = 10, one second
-    for 100 supports, and three for the logistic loss.
+    the tolerance, the search goes on only from supports as good as these; and from 5 `most` supports in all, or 400 if
+    that is more, so that many ties end it, too. ``reason`` of the result then says so, as after Ctrl-C, which ends the
+    search with what was found. With n = 500, d = 5000 and k = 10, one second
+    for 100 supports, and three for the logistic loss. Of a table in blocks, two readings for each number of exchanges,
+    as long as what is read of the supports together fits into 32 MB.
 
     Heuristic: a support is missed if each way to it by single exchanges passes through supports beyond twice the
     tolerance. For the squared loss without bounds, all exchanges of one support are compared exactly
     (`hardthresh.solvers.exchange_model`); for others they are ranked by the quadratic model, and refitted.
+
+    A proof, up to rounding, where the result is `complete`: branch and bound has given up only nodes with lower bounds
+    beyond the tolerance, or above the last of `most` supports, and has solved all others. This takes longer than
+    `prove`, the more so the larger the tolerance.
 
     References
     ----------
@@ -113,15 +134,26 @@ def alternative_supports(
     >>> from hardthresh.objectives import LinearModel
     >>> X = np.array([[1.0, 1.01, 0.0], [1.0, 0.99, 0.0], [0.0, 0.0, 1.0]])
     >>> found = alternative_supports(LinearModel(X, np.array([1.0, 1.0, 0.5])), Sparsity(1), np.array([1.0, 0.0, 0.0]))
-    >>> [support.numbers for support in found.supports]
-    [(0,), (1,)]
+    >>> [support.numbers for support in found.supports], found.complete
+    ([(0,), (1,)], False)
+    >>> f = LinearModel(X, np.array([1.0, 1.0, 0.5]))
+    >>> alternative_supports(f, Sparsity(1), np.array([1.0, 0.0, 0.0]), time_limit=None).complete
+    True
     """
     require(objective, LinearObjective, by="alternative_supports")
     tolerance, most = checked_number("tolerance", tolerance, above=0.0, most=1.0), checked_integer("most", most, 1)
     if model_with_kink(objective) is not None:
         raise CapabilityError("a loss with a kink has no second derivatives by which exchanges could be ranked")
+    if time_limit is not None:
+        time_limit = checked_number("time_limit", time_limit, least=0.0, advice="None is for no limit")
+    deadline = perf_counter() + time_limit if time_limit else inf
     search = _Search(objective.double(), constraint, as_double(w), tolerance, most)
-    search.run()
+    try:
+        search.run(deadline)
+        if time_limit != 0.0:
+            search.prove(None if deadline == inf else max(0.0, deadline - perf_counter()))
+    except KeyboardInterrupt:
+        search.interrupt()
     return search.result(label, unit, subject)
 
 
@@ -163,46 +195,90 @@ class _Search:
         self._exact = objective.traits.quadratic and not self._bounded
         self._rounding = value_rounding(objective, at)
         first = _Fit(tuple(chosen.tolist()), support, w, at.value, at.prediction)
-        self._found: dict[tuple[int, ...], _Fit] = {first.chosen: first}
+        self._values: dict[tuple[int, ...], float] = {first.chosen: first.value}
         self._first, self._continued = first, 0
+        self._complete, self._reason = not first.chosen, ""  # there is one empty support
 
-    def run(self) -> None:
+    def run(self, deadline: float = inf) -> None:
         """Go from level to level, each of one exchange more, until no support is new and within reach."""
-        level = [self._first]
+        level, allowed = [self._first], max(_KEPT, _EXAMINED * self._most)
         while level:
             steps: dict[tuple[int, ...], _Step] = {}
-            for fit in level:
+            for place, fit in enumerate(level):
+                if self._continued >= allowed:
+                    self._reason = f"exchanges of {plural(allowed, 'set')} were compared, and there are more near them"
+                    break
+                if self._is_late(deadline):
+                    break
+                if isinstance(self._objective, Blocked):  # readings serve as many of the level as they have room for
+                    self._objective.expand([other.point for other in level[place:]])
                 for step in self._steps(fit):
                     known = steps.get(step.chosen)
-                    if step.chosen not in self._found and (known is None or step.value < known.value):
+                    if step.chosen not in self._values and (known is None or step.value < known.value):
                         steps[step.chosen] = step
             kept = _KEPT if self._exact else min(_KEPT, self._most)
             best = nsmallest(kept, steps.values(), key=lambda step: (step.value, step.chosen))
-            level = [self._refit(step) for step in best]
-            self._found |= {fit.chosen: fit for fit in level}
+            level = []
+            if isinstance(self._objective, Blocked) and best:  # one reading of the columns of all
+                union = np.concatenate([to_numpy(self._start(step).support.indices) for step in best])
+                self._objective.columns(np.unique(union))
+            for step in best:
+                if self._is_late(deadline):
+                    return
+                level.append(self._refit(step))
+                self._values[step.chosen] = level[-1].value
+            if self._reason:
+                return
             reach = self._reach()
             level = [fit for fit in level if fit.value <= reach]
+
+    def _is_late(self, deadline: float) -> bool:
+        """Return whether the time is over, and note it."""
+        late = perf_counter() >= deadline
+        if late:
+            self._reason = "the time limit was reached"
+        return late
+
+    def interrupt(self) -> None:
+        """Keep what was found until Ctrl-C."""
+        self._complete, self._reason = False, "the search was interrupted"
+
+    def prove(self, time_limit: float | None) -> None:
+        """Look for the supports that exchanges have missed, by branch and bound."""
+        if self._complete:
+            return
+        why = why_no_search(self._objective, self._constraint)
+        if why:
+            self._reason = "; ".join(filter(None, (self._reason, why)))
+            return
+        within, most = self._within(), self._most + 1  # one more, to know whether there are more
+        level = self._values[within[self._most]] + self._rounding if len(within) >= most else self._limit()
+        size = len(self._first.chosen)
+        near = near_supports(self._objective, self._constraint, size, level, most=most, time_limit=time_limit)
+        proved = dict(zip(near.supports, near.values, strict=True))  # of the rows where a refit would lose digits
+        self._values |= {**proved, self._first.chosen: self._first.value}
+        self._complete, self._reason = near.complete, near.reason
 
     def _limit(self) -> float:
         """Return the largest value that is within the tolerance."""
         return self._first.value + self._tolerance * abs(self._first.value) + self._rounding
 
-    def _within(self) -> list[_Fit]:
+    def _within(self) -> list[tuple[int, ...]]:
         """Return the supports within the tolerance, by increasing value."""
-        limit = self._limit()
-        within = [fit for fit in self._found.values() if fit.value <= limit]
-        return sorted(within, key=lambda fit: (self._rise(fit), fit is not self._first, fit.chosen))
+        limit, own = self._limit(), self._first.chosen
+        within = [chosen for chosen, value in self._values.items() if value <= limit]
+        return sorted(within, key=lambda chosen: (self._rise(chosen), chosen != own, chosen))
 
-    def _rise(self, fit: _Fit) -> float:
+    def _rise(self, chosen: tuple[int, ...]) -> float:
         """Return by how much the value on a support exceeds that of the first one; 0 if the difference is rounding."""
-        rise = fit.value - self._first.value
+        rise = self._values[chosen] - self._first.value
         return rise if abs(rise) > self._rounding else 0.0
 
     def _reach(self) -> float:
         """Return the value up to which the search goes on from a support."""
         within = self._within()
         if len(within) >= self._most:
-            return within[self._most - 1].value + self._rounding
+            return self._values[within[self._most - 1]] + self._rounding
         return self._first.value + _SLACK * (self._limit() - self._first.value)
 
     def _steps(self, fit: _Fit) -> list[_Step]:
@@ -237,17 +313,23 @@ class _Search:
 
     def _refit(self, step: _Step) -> _Fit:
         """Return the minimiser on the support that an exchange leads to."""
+        return self._refitted(step.chosen, self._start(step))
+
+    def _start(self, step: _Step) -> Projection:
+        """Return where the refit after an exchange starts."""
         support = step.start.support.exchange(step.removed, step.added)
-        start = Projection(support.restrict(step.start.point), support)
+        return Projection(support.restrict(step.start.point), support)
+
+    def _refitted(self, chosen: tuple[int, ...], start: Projection) -> _Fit:
         found = refine(self._objective, self._constraint, start, cg_iterations=0, rounds=FULL_SOLVE)
-        return _Fit(step.chosen, support, found.projection.point, found.value, found.prediction)
+        return _Fit(chosen, start.support, found.projection.point, found.value, found.prediction)
 
     def result(self, label: Label, unit: str, subject: str) -> Alternatives:
         """Return what was found."""
         own, within = set(self._first.chosen), self._within()
         listed = within[: self._most]
-        if self._first not in listed:  # so many are better
-            listed[-1] = self._first
+        if self._first.chosen not in listed:  # so many are better
+            listed[-1] = self._first.chosen
         scale = abs(self._first.value) or 1.0  # without a residual only supports without one are within the tolerance
 
         def names(chosen: set[int]) -> tuple[str, ...]:
@@ -255,14 +337,14 @@ class _Search:
 
         supports = tuple(
             Alternative(
-                numbers=tuple(label(number)[0] for number in fit.chosen),
-                names=names(set(fit.chosen)),
-                value=fit.value,
-                excess=self._rise(fit) / scale,
-                removed=names(own.difference(fit.chosen)),
-                added=names(set(fit.chosen).difference(own)),
+                numbers=tuple(label(number)[0] for number in chosen),
+                names=names(set(chosen)),
+                value=self._values[chosen],
+                excess=self._rise(chosen) / scale,
+                removed=names(own.difference(chosen)),
+                added=names(set(chosen).difference(own)),
             )
-            for fit in listed
+            for chosen in listed
         )
         return Alternatives(
             supports=supports,
@@ -272,6 +354,8 @@ class _Search:
             more=len(within) > self._most,
             exact=self._exact,
             examined=self._continued,
+            complete=self._complete,
+            reason=self._reason,
             subject=subject,
         )
 

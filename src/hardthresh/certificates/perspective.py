@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import LinAlgError, eigvalsh
 
+from hardthresh.solvers.perspective import largest, penalty
+
 _STEPS = 1000
 """Limit of the steps on one quadratic model. Their number grows as the root of the condition number."""
 
@@ -65,15 +67,12 @@ class Perspective:
 
     def largest(self, gains: np.ndarray) -> float:
         """Return the sum of the k largest gains."""
-        others = gains.size - self.budget
-        return float(gains.sum() if others <= 0 else np.partition(gains, others - 1)[others:].sum())
+        return float(gains[largest(gains, self.budget)].sum())
 
     def value(self, w: np.ndarray) -> float:
         """Return the perspective at a point."""
-        size = self.sizes(w)
-        z = shares(size * np.sqrt(self.diagonal), np.zeros(size.size), self.budget)
-        used = z > 0
-        return 0.5 * float(np.sum(self.diagonal[used] * size[used] ** 2 / z[used]))
+        size = self.sizes(w) * np.sqrt(self.diagonal)
+        return penalty(size[size > 0], self.budget)[0]
 
     def prox(self, x: np.ndarray, L: float) -> np.ndarray:
         r"""Return the minimiser of :math:`\tfrac{L}{2} \|w - x\|^2 + \Omega(w)`.
@@ -136,7 +135,8 @@ def minimise_quadratic(
     r"""Return a point at which :math:`\tfrac{1}{2} w^\top H w - b^\top w + \Omega(w)` is within `tol` of its minimum.
 
     Accelerated proximal gradient steps with restarts (A. Beck and M. Teboulle 2009; B. O'Donoghue and E. Candes 2015);
-    coordinates that are always allowed are eliminated.
+    coordinates that are always allowed are eliminated. They take units of several coordinates and bounds, which the
+    Newton steps of branch and bound on single columns do not (`hardthresh.solvers.branch_and_bound.relaxation`).
 
     Parameters
     ----------

@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil, floor, log10
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from hardthresh.arrays import double, to_numpy
-from hardthresh.core.checking import checked_number
-from hardthresh.core.constraint import Constraint, CoordinateBudget
-from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value, plural
-from hardthresh.core.minimize import minimize
+from hardthresh.arrays import double
+from hardthresh.core.errors import plural
+from hardthresh.core.gap import PROVED
 from hardthresh.core.numbers import number, percent
-from hardthresh.core.objective import Evaluation, value_rounding
-from hardthresh.core.progress import format_duration, progress_line
-from hardthresh.core.result import Result, Status
+from hardthresh.core.progress import format_duration
 from hardthresh.core.schema import Fields, stored
 from hardthresh.core.state import State
-from hardthresh.core.stopping import Seconds
-from hardthresh.core.typing import Array
 from hardthresh.solvers.branch_and_bound import BranchAndBound
-from hardthresh.solvers.branch_and_bound.solver import PROVED, BranchAndBoundState
 
 from .fingerprint import ProblemFingerprint
-from .gap import WEAK, relative_gap
-from .lower_bounds import lower_bound
-
-_ROOT_ROUNDS = 50
-"""Limit of the data passes of a bound that no search follows."""
-_WITHOUT_BOUND = (
-    "a bound needs a convex loss without a kink, and a ridge (alpha > 0) or more rows than columns (at most 512)"
-)
-_OF_A_RUN = ("seconds", "n_nodes", "lower_bound", "upper_bound")
+from .gap import WEAK
 
 
 def _without_fingerprint(fields: Fields) -> Fields:
@@ -45,7 +26,10 @@ def _without_fingerprint(fields: Fields) -> Fields:
     return fields | {"problem": None}
 
 
-@stored("certificate/proof", upgrades=[_without_fingerprint])
+@stored(
+    "certificate/proof",
+    upgrades=[_without_fingerprint, lambda fields: fields | {"same_features": False}],
+)
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Proof:
     """How far a model is proved to be the best of its size; ``print`` shows it as sentences.
@@ -73,7 +57,8 @@ class Proof:
     reason : str
         Why the search ended, or why there was none.
     features : tuple of str
-        The features, or groups, of a better set that was found; empty if there is none.
+        The features, or groups, of a better set that was found; empty if there is none. They are those of the model if
+        its coefficients are not fitted to the rows that the proof is about: `same_features`.
     coef, intercept : array or float, or None
         The coefficients of that set, and the intercept, as those of the model.
     subject : str
@@ -82,6 +67,8 @@ class Proof:
         Where the search can go on.
     problem : ProblemFingerprint or None
         What tells whether it can go on with other data and settings; None where there is no search.
+    same_features : bool
+        Whether `features` are those of the model, only with other coefficients.
     """
 
     value: float
@@ -99,6 +86,7 @@ class Proof:
     subject: str = ""
     state: State | None = None
     problem: ProblemFingerprint | None = None
+    same_features: bool = False
 
     @property
     def status(self) -> str:
@@ -112,7 +100,7 @@ class Proof:
 
     @property
     def found_better(self) -> bool:
-        """Whether a better set was found than that of the model."""
+        """Whether better coefficients were found than those of the model, mostly on another set."""
         return bool(self.features)
 
     def to_dict(self) -> dict[str, Any]:
@@ -123,6 +111,7 @@ class Proof:
             **{name: getattr(self, name) for name in ("n_nodes", "seconds", "reason")},
             "about": self.subject or "the model",
             "better_features": list(self.features),
+            "same_features": self.same_features,
             "better_coef": None if self.coef is None else double(self.coef).tolist(),
             "better_intercept": None if self.intercept is None else float(self.intercept),
             "history": {name: column.tolist() for name, column in self.history.items()},
@@ -137,7 +126,9 @@ class Proof:
 
     def _of_bounds(self) -> str:
         best, lower = number(self.upper_bound), None if self.lower_bound is None else number(self.lower_bound)
-        one = "the better set below" if self.found_better else "this model"
+        one = "this model"
+        if self.found_better:
+            one = "the same set with other coefficients" if self.same_features else "the better set below"
         if self.proved:
             return f"{self.status.capitalize()}: no set of this size has an objective below {best}, that of {one}."
         if self.gap is None:
@@ -155,6 +146,13 @@ class Proof:
     def _of_better(self) -> list[str]:
         if not self.found_better:
             return []
+        if self.same_features:
+            return [
+                "The better one is the same set, with other coefficients: the model is not fitted to these rows "
+                "and weights. Give those of the fit, or fit it to these.",
+                f"Its objective is {number(self.upper_bound)}, and that of the model {number(self.value)}.",
+                "Its coefficients are coef and intercept of this proof.",
+            ]
         return [
             f"A better set was found: {', '.join(self.features)}.",
             f"Its objective is {number(self.upper_bound)}, and that of the model {number(self.value)}.",
@@ -168,235 +166,7 @@ class Proof:
         return [f"{plural(self.n_nodes, 'node')} in {format_duration(self.seconds)}; {self.reason}.{more}"]
 
 
-def prove(
-    objective: Any,
-    constraint: Constraint,
-    w: Array,
-    *,
-    time_limit: float | None = 60.0,
-    resume: Proof | None = None,
-    progress: bool = False,
-    name: Callable[[int], str] = str,
-    subject: str = "",
-) -> Proof:
-    """Try to prove that a point is the minimum of f over all its supports of the same size.
-
-    Parameters
-    ----------
-    objective : LinearObjective
-        f.
-    constraint : Constraint
-        The set.
-    w : array, shape (d,)
-        The point.
-    time_limit : float or None
-        The seconds that the search may take, > 0; None for no limit.
-    resume : Proof, optional
-        An earlier proof of the same point, to go on with.
-    progress : bool
-        Whether to show a progress line.
-    name : callable
-        Returns the name of a coordinate, or of a group, from its number.
-    subject : str
-        What the point is, if not a model itself.
-
-    Returns
-    -------
-    Proof
-        What is proved; after Ctrl-C what was proved until then. The point of a better support, if one was found, is
-        that of its state.
-
-    Raises
-    ------
-    InvalidInputError
-        For a time limit that is not positive, or a proof that is not about this problem: another k, other data,
-        weights, offsets or ridge, other coordinates that are always in.
-
-    Notes
-    -----
-    Least squares with at most k coordinates is searched by `BranchAndBound`. Of other losses, groups and bounds only
-    the root is bounded (`lower_bound`), with at most 50 data passes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from hardthresh import minimize
-    >>> from hardthresh.certificates import prove
-    >>> from hardthresh.constraints import Sparsity
-    >>> from hardthresh.objectives import LinearModel
-    >>> X = np.random.default_rng(0).standard_normal((50, 20))
-    >>> f = LinearModel(X, X[:, 3] - X[:, 7])
-    >>> prove(f, Sparsity(1), minimize(f, Sparsity(1)).w).status
-    'proved to 1e-9 relative'
-    """
-    if time_limit is not None:
-        checked_number("time_limit", time_limit, above=0.0)
-    if resume is not None and not isinstance(resume, Proof):
-        raise InvalidInputError(f"resume must be the Proof of an earlier call, got {format_value(resume)}")
-    at = objective.evaluate(w)
-    reason = _why_no_search(objective, constraint)
-    if resume is not None and (reason or resume.state is None):
-        raise InvalidInputError(f"there is no search to go on with: {reason or resume.reason}")
-    if reason:
-        return _root(objective, constraint, at, reason, subject)
-    return _searched(objective, constraint, at, time_limit, resume, progress, name, subject)
-
-
-def _why_no_search(objective: Any, constraint: Constraint) -> str:
-    """Return why branch and bound cannot search for a better support; empty if it can."""
-    structure = constraint.structure(tuple(objective.shape))
-    if not objective.traits.quadratic:
-        why = "searches are for least squares"
-    elif not isinstance(structure, CoordinateBudget):
-        why = "searches choose single columns for one output: no groups, categorical features or several outputs"
-    elif structure.bounds is not None:
-        why = "searches take no bounds on coefficients"
-    else:
-        try:
-            BranchAndBound().check(objective, constraint)
-        except CapabilityError as error:
-            why = str(error)
-        else:
-            return ""
-    return f"Only the bound of all sets together was computed: {why}"
-
-
-def _root(objective: Any, constraint: Constraint, at: Evaluation, reason: str, subject: str) -> Proof:
-    """Return what the bound of all supports together proves."""
-    began = perf_counter()
-    bound = lower_bound(objective, constraint, at, rounds=_ROOT_ROUNDS)
-    seconds, known = perf_counter() - began, bound is not None
-    gap = None if bound is None else relative_gap(at.value, bound, objective.lower_bound)
-    columns = (seconds, 1, bound, at.value)
-    return Proof(
-        value=at.value,
-        upper_bound=at.value,
-        lower_bound=bound,
-        gap=gap,
-        proved=gap is not None and gap <= BranchAndBound().tol,
-        n_nodes=int(known),
-        seconds=seconds,
-        history={key: np.array([x] if known else []) for key, x in zip(_OF_A_RUN, columns, strict=True)},
-        reason=reason if known else f"There is no search and no bound: {_WITHOUT_BOUND}",
-        subject=subject,
-    )
-
-
-def _searched(
-    objective: Any,
-    constraint: Constraint,
-    at: Evaluation,
-    time_limit: float | None,
-    resume: Proof | None,
-    progress: bool,
-    name: Callable[[int], str],
-    subject: str,
-) -> Proof:
-    """Return what branch and bound proves."""
-    solver = BranchAndBound()
-    budget = constraint.structure(tuple(objective.shape))
-    assert isinstance(budget, CoordinateBudget)
-    asked = _asked(objective, budget, resume)
-    known = -np.inf if resume is None or resume.lower_bound is None else resume.lower_bound
-    with _line(progress, time_limit) as seen:
-        result = minimize(
-            objective,
-            constraint,
-            solver,
-            None if resume else at.point,
-            stop=None if time_limit is None else Seconds(float(time_limit)),
-            max_iter=sys.maxsize,
-            callback=seen,
-            state=None if resume is None else resume.state,
-        )
-    state = result.state
-    assert isinstance(state, BranchAndBoundState)
-    complete = result.status.converged
-    waits = result.status is not Status.INTERRUPTED or state.n_nodes == 0  # the user, who does not want to
-    root = lower_bound(objective, constraint, at) if waits and not (resume or complete) else None
-    lower = max(known, state.lower_bound, -np.inf if root is None else root)
-    upper = min(at.value, state.value)
-    rounding = max(solver.tol * abs(upper), value_rounding(objective, state.at))
-    reason = _ending(result)
-    if lower > upper + rounding:  # never of exact numbers
-        lower, reason = float(objective.lower_bound), f"{reason}, but the bounds are wrong by rounding"
-    gap = relative_gap(upper, lower, objective.lower_bound)
-    proved = complete and (gap <= PROVED or upper - lower <= rounding)
-    if complete and not proved:
-        reason += ", but rounding hides what some sets of nearly dependent features reach"
-    better = state.value < at.value - max(solver.tol * abs(at.value), objective.rounding(at))
-    features = [name(j) for j in to_numpy(budget.counted(state.support)).tolist()] if better else []
-    seconds = result.seconds + (resume.seconds if resume else 0.0)
-    return Proof(
-        value=at.value,
-        upper_bound=upper,
-        lower_bound=float(min(lower, upper)),  # above it by rounding at most
-        gap=gap,
-        proved=proved,
-        n_nodes=state.n_nodes,
-        seconds=seconds,
-        history=_history(result, resume, at.value),
-        reason=reason,
-        features=tuple(features),
-        subject=subject,
-        state=state,
-        problem=asked,
-    )
-
-
 def _rounded_up(gap: float) -> str:
     """Return a small number with one digit, which is no less."""
     power = floor(log10(gap) + 1e-9)
     return f"{ceil(gap / 10.0**power - 1e-6)}e{power}"
-
-
-def _asked(objective: Any, budget: CoordinateBudget, resume: Proof | None) -> ProblemFingerprint:
-    """Return the fingerprint of a problem; raise `InvalidInputError` if the search to go on with is of another one."""
-    asked = ProblemFingerprint.of(objective, budget)
-    if resume is None:
-        return asked
-    if resume.problem is None:
-        raise InvalidInputError("resume: this proof does not tell which problem it is about; leave resume out")
-    other = resume.problem.difference(asked)
-    if other:
-        raise InvalidInputError(f"resume: this proof is {other}; leave resume out to begin anew")
-    return asked
-
-
-def _ending(result: Result) -> str:
-    """Return why a search ended."""
-    if result.status.converged:
-        return "the search is complete"
-    if result.status is Status.BUDGET:
-        return "the time limit was reached"
-    return result.message.partition(":")[0]
-
-
-def _history(result: Result, resume: Proof | None, value: float) -> dict[str, np.ndarray]:
-    """Return the columns of the history of a search, after those of the search that it goes on with."""
-    of_run = {
-        "seconds": result.history["seconds"],
-        "n_nodes": result.history["n_nodes"],
-        "lower_bound": result.history["lower_bound"],
-        "upper_bound": np.minimum(result.history["value"], value),
-    }
-    if resume is None:
-        return {name: np.array(column) for name, column in of_run.items()}
-    of_run["seconds"] = of_run["seconds"] + resume.seconds
-    return {name: np.concatenate([resume.history[name], column]) for name, column in of_run.items()}
-
-
-@contextmanager
-def _line(enabled: bool, time_limit: float | None) -> Iterator[Callable[[State], None]]:
-    """Show a line that moves on every second; yields what takes the states of a search."""
-    total = None if time_limit is None else ceil(time_limit)
-    began, shown = perf_counter(), 0
-    with progress_line(enabled, "seconds", total) as report:
-
-        def seen(state: State) -> None:
-            nonlocal shown
-            while shown < perf_counter() - began and (total is None or shown < total):
-                report(state.progress())
-                shown += 1
-
-        yield seen

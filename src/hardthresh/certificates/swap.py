@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf, nan
 
 import numpy as np
 
-from hardthresh.arrays import as_double, namespace, to_numpy, top_k
+from hardthresh.arrays import as_double, double, namespace, to_numpy, top_k
 from hardthresh.core.constraint import BlockBudget, Constraint, CoordinateBudget, Structure
 from hardthresh.core.objective import Evaluation, LinearObjective, require
 from hardthresh.core.schema import stored
@@ -62,6 +63,10 @@ class SwapCertificate:
     undecided: tuple[int, ...] = ()
     tolerance: float = 0.0
     refit: float = nan
+
+    def undecided_names(self, name: Callable[[int], str]) -> tuple[str, ...]:
+        """Return the names of what is `undecided`, from those of coordinates or groups."""
+        return tuple("an always-included column" if number < 0 else name(number) for number in self.undecided)
 
 
 @serial_blas()
@@ -157,7 +162,10 @@ def swap_certificate(
     promising, in_doubt = _most_promising(model, removals, joining(numbers, chosen), tries, tolerance)
     if not promising:
         return SwapCertificate(True, None, None, -inf, 0, complete, (), tolerance, model.refit)
-    refitted = try_exchanges(objective, constraint, at, support, promising, cg_iterations=0, rounds=FULL_SOLVE)
+    refitted = try_exchanges(
+        objective, constraint, at, support, promising, cg_iterations=0, rounds=FULL_SOLVE,
+        besides=_steepest_outside(objective, at, support),
+    )  # fmt: skip
     decrease, best = max(((at.value - fit.value, exchange) for exchange, fit in refitted), key=lambda one: one[0])
     optimal = not decrease > tolerance
     undecided: tuple[int, ...] = ()
@@ -166,6 +174,17 @@ def swap_certificate(
     return SwapCertificate(
         optimal, best.removed, best.added, decrease, len(promising), complete, undecided, tolerance, model.refit
     )
+
+
+def _steepest_outside(objective: LinearObjective, at: Evaluation, support: Support) -> list[int]:
+    """Return the coordinate that the longest step leads to, whose curvature `certify_point` asks for, if columns are
+    read for it.
+    """
+    if not objective.traits.reading_is_dear:
+        return []
+    outside = np.abs(double(at.gradient))
+    outside[to_numpy(support.indices)] = 0.0
+    return [int(np.argmax(outside))]
 
 
 def _exchange_of_overlapping(
@@ -192,6 +211,11 @@ def _exchange_of_overlapping(
             pair = known.names[choice.chosen[place]], known.names[added]
             best = SwapCertificate(not fall > tolerance, *pair, fall, len(ranked), complete=False, tolerance=tolerance)
     return best
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first three names, and how many more there are."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _most_promising(
