@@ -42,6 +42,15 @@ if TYPE_CHECKING:  # what `__getattr__` finds, for type checkers and editors
     from hardthresh.core import Result as Result
     from hardthresh.core import Status as Status
     from hardthresh.core import show_versions as show_versions
+    from hardthresh.designs import Bed as Bed
+    from hardthresh.designs import from_arrays as from_arrays
+    from hardthresh.designs import from_dask as from_dask
+    from hardthresh.designs import from_file as from_file
+    from hardthresh.designs import from_hdf5 as from_hdf5
+    from hardthresh.designs import from_libsvm as from_libsvm
+    from hardthresh.designs import from_npz_shards as from_npz_shards
+    from hardthresh.designs import from_parquet as from_parquet
+    from hardthresh.designs import from_zarr as from_zarr
     from hardthresh.estimators import *
     from hardthresh.limited import LimitedAttributeLogisticRegression as LimitedAttributeLogisticRegression
     from hardthresh.limited import LimitedAttributeRegression as LimitedAttributeRegression
@@ -57,10 +66,19 @@ _ROOMS = sorted(room.name for room in os.scandir(__path__[0]) if room.is_dir() a
 
 # public names and the rooms they live in; besides, all names of the room of estimators are public here
 _HOME = {
+    "Bed": "designs",
     "Result": "core",
     "Status": "core",
     "LimitedAttributeLogisticRegression": "limited",
     "LimitedAttributeRegression": "limited",
+    "from_arrays": "designs",
+    "from_dask": "designs",
+    "from_file": "designs",
+    "from_hdf5": "designs",
+    "from_libsvm": "designs",
+    "from_npz_shards": "designs",
+    "from_parquet": "designs",
+    "from_zarr": "designs",
     "iterate": "solvers",
     "minimize": "solvers",
     "permutation_test": "selection",

@@ -11,7 +11,7 @@ from array_api_compat import is_array_api_obj
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
-from hardthresh.arrays import all_finite, as_floating, double, namespace, to_numpy
+from hardthresh.arrays import all_finite, as_floating, double, to_numpy
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.checking import seed_of as seed_of
 from hardthresh.core.constraint import Constraint
@@ -102,13 +102,13 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
         """
         inverse_scale, dtype = double(columns.inverse_scale), numpy_dtype(table.X)
         constant = np.flatnonzero(inverse_scale == 0)
-        tiny = [*constant[_tiny(table, constant)], *np.flatnonzero(inverse_scale > _SMALLEST_DEVIATION**-1)]
+        tiny = [*constant[table.are_tiny(constant)], *np.flatnonzero(inverse_scale > _SMALLEST_DEVIATION**-1)]
         if tiny:
             raise InvalidInputError(
                 f"the entries of {self._feature_name(min(tiny))} are so small that their squares underflow; rescale it"
             )
         limit = 1e-3 * float(np.finfo(dtype).max)
-        largest = max(1.0, float(namespace(table.y).max(namespace(table.y).abs(table.y))))
+        largest = max(1.0, table.largest_target())
         j = int(np.argmax(inverse_scale))
         if float(inverse_scale[j]) * largest > limit:
             raise InvalidInputError(
@@ -203,19 +203,7 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
         return result
 
 
-_BLOCK = 1 << 17  # entries of columns copied at a time: 1 MB
 _SMALLEST_DEVIATION = float(np.finfo(np.float64).tiny) ** 0.5  # smaller ones have squares that underflow
-
-
-def _tiny(table: Table, columns: np.ndarray) -> np.ndarray:
-    """Return for each column whether it is not zero, but so small that all of its squares underflow."""
-    size = max(1, _BLOCK // table.n_rows)
-    tiny = np.zeros(columns.size, dtype=bool)
-    for start in range(0, columns.size, size):
-        some = table.matrix(table.to_backend(columns[start : start + size]))
-        largest = abs(some).max(axis=0).toarray().ravel() if issparse(some) else np.max(np.abs(to_numpy(some)), axis=0)
-        tiny[start : start + size] = (largest > 0) & (largest < float(np.sqrt(np.finfo(largest.dtype).tiny)))
-    return tiny
 
 
 def per_row(x: Any, X: Any, name: str, outputs: tuple[int, ...] = ()) -> np.ndarray | None:

@@ -8,9 +8,12 @@ from typing import Any
 
 from hardthresh.core.checking import with_warnings_of_caller, without_overflow_warnings
 from hardthresh.core.errors import OutOfMemoryError
+from hardthresh.core.memory import memory_for_blocks
 from hardthresh.core.state import State
 from hardthresh.core.threads import serial_blas
+from hardthresh.designs.reading_log import shown_readings
 
+from .blocked import is_blocks
 from .table import Table
 
 try:
@@ -39,9 +42,15 @@ def fit_method(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            with serial_blas():
+            with serial_blas(), shown_readings(bool(getattr(self, "verbose", False))):
                 return method(self, *args, **kwargs)
         except MemoryError as error:
+            if isinstance(error, OutOfMemoryError):  # which says what to do
+                raise
+            if is_blocks(args[0] if args else kwargs.get("X")):
+                raise OutOfMemoryError(
+                    f"there is not enough memory for this fit ({error}): {memory_for_blocks()}"
+                ) from error
             jobs = getattr(self, "n_jobs", None)
             one_by_one = "" if jobs in (None, 1) else f"; n_jobs=1 in place of {jobs} fits one fold at a time"
             raise OutOfMemoryError(

@@ -282,6 +282,8 @@ def _calibrations(estimator: Any, bins: Vector) -> tuple[Calibration, ...]:
 
     The targets of decision values are -1 and 1, and their mean is what a decision value between these estimates.
     """
+    if not bins.size:  # as of tables in blocks
+        return ()
     each = bins[None] if bins.ndim == 2 else bins
     names = [str(label) for label in getattr(estimator, "classes_", ())]
     observed = "observed share"

@@ -169,6 +169,9 @@ _SHARED = {
         Then also the numbers compared, increasing from 0, and the `criterion` of each; smaller is better.
     coefs_path_, intercepts_path_ : array, shape (n_candidates, n_features) and (n_candidates,)
         Then also the coefficients and the intercept of each.
+    stream_, n_samples_seen_ :
+        After `partial_fit`, in the place of `objective_` and `history_`: what is remembered of the batches, a
+        `StreamState`, and the number of their rows. `n_iter_` is the number of batches.
     offset_used_ : bool
         Whether the fit had an offset; predictions then need one too.
     n_features_in_, feature_names_in_ :
@@ -447,7 +450,8 @@ def names_methods(base: type) -> Callable[[T], T]:
             if inherited and (name == "__init__" or not name.startswith("_")):
                 function = unwrap(method)
                 copy = _copied(function, f"{cls.__qualname__}.{name}")
-                setattr(cls, name, copy if method is function else fit_method(copy))
+                decorate = getattr(method, "decorated_by", fit_method)
+                setattr(cls, name, copy if method is function else decorate(copy))
         return cls
 
     return add

@@ -139,6 +139,8 @@ class Facts:
         The names of the outputs, or of the classes, that have coefficients of their own; empty for one vector of them.
     searched : bool
         Whether k was searched, so that not all numbers between those that were compared were tried.
+    left_out : tuple of str
+        The features that models of the average choose, and that it has not itself.
     """
 
     kind: str
@@ -159,6 +161,7 @@ class Facts:
     path: Path | None
     outputs: tuple[str, ...]
     searched: bool
+    left_out: tuple[str, ...] = ()
 
     @property
     def listed_outputs(self) -> tuple[str, ...]:
@@ -246,7 +249,15 @@ def read(estimator: Any) -> Facts:
         path=_path(estimator, chosen),
         outputs=outputs,
         searched=was_searched(estimator),
+        left_out=tuple(names[j] for j in _left_out(estimator)),
     )
+
+
+def _left_out(estimator: Any) -> list[int]:
+    """Return the features of the models of an average that it has not itself."""
+    models = getattr(estimator, "models_", ())
+    used = {j for model in models for j in to_numpy(model.support).tolist()}
+    return sorted(used.difference(to_numpy(estimator.support_).tolist()))
 
 
 def _source(estimator: Any, j: int) -> dict[str, Any]:

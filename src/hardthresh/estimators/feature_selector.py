@@ -15,8 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 from hardthresh.arrays import gather_columns, move, namespace, to_numpy
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import is_numpy
+from hardthresh.designs import Bed
+from hardthresh.designs.formats.dask_tables import is_dask
 
 from .frames import frame_of
+from .validation import validated
 
 
 class FeatureSelector(SelectorMixin, auto_wrap_output_keys=None):  # type: ignore[call-arg]
@@ -54,13 +57,25 @@ class FeatureSelector(SelectorMixin, auto_wrap_output_keys=None):  # type: ignor
         -------
         array, shape (n_samples, n_selected)
             Of objects where a data frame had categorical columns; ``set_output(transform="pandas")`` keeps their types.
+            A Dask array or data frame for another one, which is not computed.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            return self._chosen_lazily(X)
+        if isinstance(X, Bed):
+            return validated(self, X, accept_genotypes=True, reset=False).columns(self._chosen_features()).dense()
         frame = frame_of(X) if self._encodes() else None
         plain = _get_output_config("transform", self)["dense"] == "default"
         if plain and frame is not None and frame.implementation.is_pandas():
             X = X.astype(object)  # scikit-learn would cast the categories to float
         return super().transform(X)
+
+    def _chosen_lazily(self, X: Any) -> Any:
+        """Return the chosen columns of a table of Dask, which are not computed."""
+        chosen = np.flatnonzero(self._get_support_mask())
+        if X.shape[1] != self.n_features_in_:
+            raise InvalidInputError(f"X has {X.shape[1]} columns, the fit had {self.n_features_in_}; give the same")
+        return X[:, chosen] if hasattr(X, "chunks") else X[[X.columns[j] for j in chosen.tolist()]]
 
     def _transform(self, X: Any) -> Any:
         return gather_columns(X, self.support_) if _is_foreign(X) else super()._transform(X)

@@ -1,9 +1,11 @@
-"""Parameters of an estimator's own, besides those that it inherits."""
+"""Parameters of an estimator's own, besides those that it inherits; and methods that some settings take away."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import update_wrapper
 from inspect import Parameter, signature
+from types import MethodType
 from typing import Any, TypeVar
 
 T = TypeVar("T", bound=type)
@@ -58,3 +60,37 @@ def own_parameters(*, without: Sequence[str] = (), **defaults: Any) -> Callable[
         return cls
 
     return add
+
+
+class _MethodOfSome:
+    """A method of some models; for others, reading it raises an error that says why, as `hasattr` expects."""
+
+    def __init__(self, method: Callable[..., Any], reason: Callable[[Any], str]) -> None:
+        self.method, self.reason = method, reason
+        update_wrapper(self, method)  # type: ignore[arg-type]
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        if model is None:
+            return self.method
+        if reason := self.reason(model):
+            raise AttributeError(f"{type(model).__name__} has no {self.method.__name__}: {reason}")
+        return MethodType(self.method, model)
+
+
+def exists_unless(reason: Callable[[Any], str]) -> Callable[[Callable[..., Any]], Any]:
+    """Decorate a method that some models do not have.
+
+    `reason` takes a model, and returns why it has no such method, and what to do; nothing if it has.
+
+    Examples
+    --------
+    >>> class Model:
+    ...     fitted = False
+    ...
+    ...     @exists_unless(lambda model: "" if model.fitted else "it is not fitted")
+    ...     def explain(self):
+    ...         return 1
+    >>> hasattr(Model(), "explain"), hasattr(Model, "explain")
+    (False, True)
+    """
+    return lambda method: _MethodOfSome(method, reason)

@@ -13,9 +13,10 @@ from hardthresh.arrays import to_numpy
 from hardthresh.constraints.labels import is_missing
 from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.errors import InvalidInputError, format_value, numbered, plural, warn
+from hardthresh.designs import Bed
 
 from .frames import called, check_types, counted, frame_of, missing_values
-from .tensors import check_readable
+from .tensors import check_numpy_alone, check_readable
 
 _ENCODE = "encode it as numbers, for example one column for each category, or leave it out"
 _CAST = "cast it to a category, or name it in categorical_features, or leave it out"
@@ -24,7 +25,14 @@ _FROM_TYPE = 'set categorical_features="from_dtype", or encode it as numbers'
 
 @without_overflow_warnings
 def validated(
-    model: Any, X: Any, y: Any = "no_validation", *, categories: bool = True, numbers: Any = None, **options: Any
+    model: Any,
+    X: Any,
+    y: Any = "no_validation",
+    *,
+    categories: bool = True,
+    numbers: Any = None,
+    accept_genotypes: bool = False,
+    **options: Any,
 ) -> Any:
     """Return what `sklearn.utils.validation.validate_data` returns; errors name the column of X.
 
@@ -41,6 +49,8 @@ def validated(
     numbers : array or data frame, optional
         X without its categorical columns. It is what is converted and returned in the place of X, and it may have no
         column.
+    accept_genotypes : bool
+        Whether X may be a file of genotypes, which is returned as it is.
     **options :
         Passed on.
 
@@ -49,8 +59,15 @@ def validated(
     InvalidInputError
         With the column that holds text, dates, infinity, or NaN where this is not allowed.
     """
+    if isinstance(X, Bed) and not accept_genotypes:
+        raise InvalidInputError(
+            f"{type(model).__name__} takes arrays and data frames, and X is {X!r}; X[:, columns] is an array of some "
+            "of its columns, and the linear models take all of it"
+        )
     check_readable(X, "X")
     check_readable(y, "y")
+    if options.get("dtype") is not None:
+        check_numpy_alone(model, X, options["dtype"])
     given = X if numbers is None else numbers
     frame = frame_of(given)
     if frame is not None:
@@ -59,7 +76,7 @@ def validated(
                 f"X is a data frame without columns ({plural(len(frame), 'row')}); give one or more"
             )
         if not options.get("reset", True):
-            _check_names(model, X)  # another name comes before another type
+            check_columns(model, X)  # another name comes before another type
         encodes = "categorical_features" in model.get_params(deep=False)
         advice = {"categories": _FROM_TYPE, "text": _CAST} if encodes else {"categories": _ENCODE, "text": _ENCODE}
         check_types(frame, numeric_labels=categories, **advice)
@@ -67,6 +84,8 @@ def validated(
             _warn_of_levels(X)
         options["order"] = "C"
     try:
+        if isinstance(X, Bed):
+            return _checked_genotypes(model, X, y, **options)
         if numbers is None:
             return validate_data(model, X, y, **options)
         validate_data(model, X, y, reset=options.pop("reset"), skip_check_array=True)
@@ -94,16 +113,54 @@ def validated(
         raise InvalidInputError(f"{column}: {error}" + (f"; {_ENCODE}" if is_text else "")) from error
 
 
-def _check_names(model: Any, X: Any) -> None:
-    """Check that the columns of X have the names of those of the fit, in their order."""
+def _checked_genotypes(model: Any, X: Bed, y: Any, *, reset: bool = True, **options: Any) -> Any:
+    """Return X, whose entries are finite, and y if it is given, as `validated` does for arrays."""
+    if reset:
+        model.n_features_in_, model.feature_names_in_ = X.shape[1], X.feature_names
+    else:
+        check_columns(model, X)
+    if isinstance(y, str) and y == "no_validation":
+        return X
+    of_targets = {name: options[name] for name in ("y_numeric", "multi_output") if name in options}
+    return X, check_X_y(np.zeros((X.shape[0], 1)), y, **of_targets)[1]
+
+
+def check_columns(model: Any, X: Any) -> None:
+    """Check that X has as many columns as at the fit, with the same names in the same order."""
+    if isinstance(X, Bed):
+        _check_variants(model, X)
+        return
     try:
         validate_data(model, X, reset=False, skip_check_array=True)
     except ValueError as error:
         names = getattr(model, "feature_names_in_", ())
         frame = frame_of(X)
-        if frame is None or len(names) == 0 or not set(names) <= set(frame.columns):
+        if frame is None or len(names) == 0:
             raise
+        missing = [str(name) for name in names if name not in set(frame.columns)]
+        if missing:
+            listed = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
+            raise InvalidInputError(
+                f"{str(error).rstrip()}\nX does not have {listed}: add or rename them, X[model.feature_names_in_] then "
+                "has the columns of the fit."
+            ) from error
         raise InvalidInputError(f"{str(error).rstrip()}\nX[model.feature_names_in_] has them.") from error
+
+
+def _check_variants(model: Any, X: Bed) -> None:
+    """Check that the columns of a file of genotypes are those of the fit."""
+    names, known = X.feature_names, getattr(model, "feature_names_in_", X.feature_names)
+    if X.shape[1] != model.n_features_in_:
+        raise InvalidInputError(
+            f"X has {X.shape[1]} features, but {type(model).__name__} is expecting {model.n_features_in_} features as "
+            "input"
+        )
+    if not np.array_equal(names, known):
+        j = int(np.argmax(names != known))
+        raise InvalidInputError(
+            f"column {j} of X (counted from 0) is {names[j]}, in the fit it was {known[j]}: the same variants in "
+            "the same order are needed, with the same counted alleles; plink --extract and --reference-allele do that"
+        )
 
 
 def _about_targets(y: Any, error: ValueError) -> InvalidInputError:
@@ -161,6 +218,14 @@ def _offending_column(X: Any, may_be_nan: bool) -> tuple[str | None, bool]:
         if is_bad:
             return called(j, None if frame is None else frame.columns), is_text
     return None, False
+
+
+def check_some_above_zero(some: bool) -> None:
+    """Raise InvalidInputError unless some targets of a model on the scale of a logarithm are above 0."""
+    if not some:
+        raise InvalidInputError(
+            "all targets are 0, which no finite intercept predicts, even with a ridge; give rows with others"
+        )
 
 
 def check_labels(y: np.ndarray) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import isnan
 
@@ -13,6 +13,8 @@ from .choice_facts import HELD_OUT, CrossValidation, Score
 from .facts import Facts, Feature
 
 _MISSING = "–"
+_NAMED = 5
+"""Features, at most, that are named in a sentence."""
 IN_HALVES = "In halves: the share of half-samples of the rows whose fit chooses the feature."
 """The note on that column of tables."""
 
@@ -128,16 +130,26 @@ def qualifications(facts: Facts) -> list[str]:
     cv = facts.cross_validation
     if cv is None or not cv.found:
         return []
-    return [part for part in (average(cv), _instability(facts)) if part]
+    return [part for part in (average(cv, facts.left_out), _instability(facts)) if part]
 
 
-def average(cv: CrossValidation) -> str:
+def average(cv: CrossValidation, left_out: Sequence[str] = ()) -> str:
     """Return of which models an estimator is the average; nothing if it is a single model."""
     if not cv.models:
         return ""
     sizes, unit = [model.k for model in cv.models], f"{cv.unit}s"
     few, many = min(sizes), max(sizes)
-    return f"the average of {len(sizes)} models with {f'{few} to {many}' if few < many else few} {unit}"
+    without = ""
+    if left_out:
+        more = len(left_out) - _NAMED
+        names = [*left_out[:_NAMED], *([f"{more} more"] if more > 0 else [])]
+        without = f", without {_listed(names)}, which its predictions hardly need"
+    return f"the average of {len(sizes)} models with {f'{few} to {many}' if few < many else few} {unit}{without}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names with "and" before the last."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def average_may_lose(cv: CrossValidation) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from math import sqrt
+from typing import NamedTuple
+
 import numpy as np
 from scipy.optimize import nnls
 
 from hardthresh.losses import Loss, VectorLoss
+from hardthresh.losses.expansion import Expansion
 
 TEMPERATURE = 4.0
 """Exponential weights with this temperature, in units of the noise variance, are those for which Leung and Barron
@@ -129,10 +133,10 @@ def stacking_weights(
     weights = np.zeros(moves.shape[1])
     value = loss_of(weights)
     for _ in range(_STACKING_ROUNDS):
-        along, slope, curvature = _quadratic(loss, y, predict(weights), moves)
-        curvature = np.maximum(curvature, _LEAST_CURVATURE * curvature.max(initial=np.finfo(float).tiny))
-        root = np.sqrt(np.repeat(sample_weight, curvature.size // len(y)) * curvature)
-        aim = nnls(root[:, None] * along, root * (along @ weights - slope / curvature))[0]
+        along, near = _expanded(loss, y, predict(weights), moves)
+        near = near.at_least(_LEAST_CURVATURE * near.curvature.max(initial=np.finfo(float).tiny))
+        root = np.sqrt(np.repeat(sample_weight, near.curvature.size // len(y)) * near.curvature)
+        aim = nnls(root[:, None] * along, root * near.responses(along @ weights))[0]
         steps = (weights + 0.5**halvings * (aim - weights) for halvings in range(_HALVINGS))
         lower = next(((step, lowest) for step in steps if (lowest := loss_of(step)) < value), None)
         if lower is None:
@@ -143,39 +147,61 @@ def stacking_weights(
     return np.asarray(weights)
 
 
-def _quadratic(
-    loss: Loss | VectorLoss, y: np.ndarray, u: np.ndarray, moves: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return moves of predictions, slopes and curvatures of a loss, where these do not mix: on the axes of its blocks.
+def _expanded(loss: Loss | VectorLoss, y: np.ndarray, u: np.ndarray, moves: np.ndarray) -> tuple[np.ndarray, Expansion]:
+    """Return moves of predictions, and the expansion of a loss, where these do not mix: on the axes of its blocks.
 
     Of q predictions for each row there are q axes, along some of which the loss may be constant.
     """
     if isinstance(loss, Loss):
-        return moves, loss.gradient(y, u), loss.curvature(y, u)
+        return moves, Expansion(loss.gradient(y, u), loss.curvature(y, u))
     curvature, axes = np.linalg.eigh(loss.blocks(y, u))
     moved, slope = np.einsum("nmq,nqr->nrm", moves, axes), np.einsum("nq,nqr->nr", loss.gradient(y, u), axes)
     constant = curvature <= _FLAT * curvature.max(axis=1, keepdims=True)
     moved[constant], slope[constant], curvature[constant] = 0.0, 0.0, 0.0
-    return moved.reshape(-1, moves.shape[1]), slope.reshape(-1), curvature.reshape(-1)
+    return moved.reshape(-1, moves.shape[1]), Expansion(slope.reshape(-1), curvature.reshape(-1))
 
 
-def kept_by_variance(covariance: np.ndarray, noise: float) -> np.ndarray:
+class Expendable(NamedTuple):
+    """What a prediction may lose by thinning.
+
+    Attributes
+    ----------
+    noise : float
+        The variance of the error of the prediction; infinite where it is not known.
+    n_rows : float
+        How many rows there are.
+    """
+
+    noise: float
+    n_rows: float
+
+    def limit(self, signal: float) -> float:
+        r"""Return the variance that predictions of some variance may lose.
+
+        That is 1 % of the smaller of it and the noise, or the share :math:`\sqrt{2/n}` if that is less, from 20,000
+        rows on: the standard error of the mean of n squared errors of a normal distribution, over their mean.
+        """
+        share = min(1.0 - _KEPT, sqrt(2.0 / self.n_rows))
+        return share * min(self.noise, signal)
+
+
+def kept_by_variance(covariance: np.ndarray, expendable: Expendable) -> np.ndarray:
     """Return the places of the contributions to keep, in the order of their variance, largest first.
 
-    They are the fewest of that order without which the prediction would lose no more than 1 % of its variance, or of
-    the noise, if that is less. Contributions that cancel each other are both kept, because to drop one of them would
+    They are the fewest of that order without which the prediction would lose no more of its variance than is
+    expendable. Contributions that cancel each other are both kept, because to drop one of them would
     change the prediction.
 
     Parameters
     ----------
     covariance : array, shape (n, n)
         Covariances of the contributions of features, or of groups, to a prediction: coefficient times feature.
-    noise : float
-        The variance of the error of the prediction.
+    expendable : Expendable
+        How much it may lose.
     """
     order = np.argsort(-covariance.diagonal(), kind="stable")
     ordered = covariance[np.ix_(order, order)]
     # the variance of the sum of the last contributions, for each number of them
     lost = np.cumsum(np.cumsum(ordered[::-1, ::-1], axis=0), axis=1).diagonal()[::-1]
-    needed = np.flatnonzero(lost > (1.0 - _KEPT) * min(noise, float(covariance.sum())))
+    needed = np.flatnonzero(lost > expendable.limit(float(covariance.sum())))
     return np.asarray(order[: needed[-1] + 1 if needed.size else 0])

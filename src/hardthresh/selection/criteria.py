@@ -12,9 +12,11 @@ from hardthresh.core.errors import CapabilityError, InvalidInputError, format_va
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.result import Result
 from hardthresh.losses import Loss
-from hardthresh.objectives import MultiOutputModel
 
 from .effective_size import coefficients, effective_size, evaluation
+
+PRICES: dict[str, Callable[[float], float]] = {"bic": log, "aic": lambda n: 2.0}
+"""What criteria of n examples add to minus twice the log-likelihood for each coefficient, or edge."""
 
 
 def aic(result: Result) -> float:
@@ -65,8 +67,8 @@ def aic(result: Result) -> float:
     >>> min(path(f, Sparsity, range(1, 11)), key=bic).support
     Coordinates([3, 7])
     """
-    misfit, size, _ = _fit(result)
-    return misfit + 2.0 * size
+    misfit, size, n = _fit(result)
+    return misfit + PRICES["aic"](n) * size
 
 
 def bic(result: Result) -> float:
@@ -93,7 +95,7 @@ def bic(result: Result) -> float:
     Schwarz (1978), *Estimating the dimension of a model*.
     """
     misfit, size, n = _fit(result)
-    return misfit + log(n) * size
+    return misfit + PRICES["bic"](n) * size
 
 
 def ebic(result: Result, gamma: float = 1.0, n_features_original: int | None = None) -> float:
@@ -154,7 +156,7 @@ def working_ebic(result: Result, gamma: float = 1.0, n_features_original: int | 
     same parameters of the loss: a heuristic.
     """
     misfit, size, n = _fit(result, _working)
-    return misfit + log(n) * size + 2.0 * gamma * _log_choices(result, n_features_original)
+    return misfit + PRICES["bic"](n) * size + 2.0 * gamma * _log_choices(result, n_features_original)
 
 
 def gic(result: Result, n_features_original: int | None = None) -> float:
@@ -186,9 +188,7 @@ def gic(result: Result, n_features_original: int | None = None) -> float:
     constraint, w = _constraint(result), result.w
     free = constraint.project(0.0 * w).support.degrees_of_freedom
     misfit, size, n = _fit(result)
-    features = prod(w.shape) - free
-    if isinstance(result.objective, MultiOutputModel):
-        features //= w.shape[1]
+    features = (prod(w.shape) - free) // prod(w.shape[1:])  # of several outputs, rows of coefficients
     features = _before_screening(n_features_original, features)
     return misfit + log(max(features, 2)) * log(log(n)) * (size - coefficients(result.objective, free))
 
@@ -218,7 +218,9 @@ def _likelihood(model: Any, at: Evaluation) -> float:
 
 
 def _working(model: Any, at: Evaluation) -> float:
-    if not isinstance(model.loss, Loss):
+    if hasattr(model, "working_criterion"):  # over blocks, where nothing has a number for each row
+        return float(model.working_criterion(at))
+    if not isinstance(model.loss, Loss) or getattr(model, "y", None) is None:  # of products, or several outputs
         return _likelihood(model, at)
     return float(model.loss.working_criterion(model.y, at.prediction, model.weights, model.n_targets))
 

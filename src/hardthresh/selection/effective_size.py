@@ -12,7 +12,8 @@ from hardthresh.core.errors import CapabilityError
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.result import Result
 from hardthresh.core.threads import serial_blas
-from hardthresh.objectives import LinearModel, MultiOutputModel
+from hardthresh.objectives import BlockedClasses, GramModel, LinearModel, MultiOutputModel
+from hardthresh.objectives.blocked import Blocked
 
 
 def degrees_of_freedom(result: Result) -> float:
@@ -67,9 +68,13 @@ def degrees_of_freedom(result: Result) -> float:
     return float(effective_size(result.objective, result))
 
 
+_LINEAR = (LinearModel, MultiOutputModel, Blocked, BlockedClasses, GramModel)
+"""Objectives that say what a ridge takes away."""
+
+
 def coefficients(model: Any, count: float) -> float:
     """Return how many coefficients some coordinates stand for: those of C classes are C - 1 for each feature."""
-    if not isinstance(model, LinearModel | MultiOutputModel):
+    if not isinstance(model, _LINEAR):
         return count
     return float(count / prod(model.shape[1:]) * model.coefficients_per_row)
 
@@ -84,7 +89,7 @@ def evaluation(model: Any, result: Result) -> Evaluation:
 def effective_size(model: Any, result: Result) -> float:
     """Return the effective number of fitted coefficients."""
     count = coefficients(model, result.support.degrees_of_freedom)
-    if not isinstance(model, LinearModel | MultiOutputModel) or count == 0:
+    if not isinstance(model, _LINEAR) or count == 0:
         return count
     rows = model.rows_of(result.support)
     if not double(model.row_ridge())[to_numpy(rows)].any():
@@ -92,18 +97,18 @@ def effective_size(model: Any, result: Result) -> float:
     return count - model.shrinkage(evaluation(model, result), rows)
 
 
-def _dependent(model: LinearModel | MultiOutputModel, result: Result, chosen: Any) -> int:
+def _dependent(model: Any, result: Result, chosen: Any) -> int:
     """Return how many columns of chosen groups are combinations of others.
 
     Columns that are chosen one by one are independent: one that others replace lowers nothing.
     """
-    constraint, design = result.constraint, model.design
+    constraint = result.constraint
     structure = None if constraint is None else constraint.structure(tuple(result.w.shape))
-    if structure is None or not design.has_columns:
+    if structure is None or isinstance(model, Blocked | BlockedClasses | GramModel) or not model.design.has_columns:
         return 0
     if chosen.shape[0] - len(getattr(constraint, "free", ())) <= structure.selected(result.support):
         return 0
-    weights, few = model.weights, design.columns(chosen)
+    weights, few = model.weights, model.design.columns(chosen)
     repeats = few.shape[0] // weights.shape[0]  # ordered classes have two linear predictors for each row
     gram = few.gram(namespace(weights).concat([weights] * repeats))
     diagonal = np.diagonal(double(gram))

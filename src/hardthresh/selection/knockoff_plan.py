@@ -21,7 +21,8 @@ _LEAST_RISE = 0.25
 """A step has to bring this share of what the slope promises: any share below 1/2 allows the full step in the end."""
 _RANK = 1e-10
 """A column of which the others explain all but this share of the variance is their combination: ten of sixteen digits
-of its coefficients are then lost."""
+of its coefficients are then lost. It is less than `hardthresh.arrays.linalg.DEPENDENT`: such a column is refused here,
+and not only left out."""
 
 
 def maximum_entropy_diagonal(correlation: np.ndarray) -> np.ndarray:

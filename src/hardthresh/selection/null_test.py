@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hardthresh.arrays import double, move, namespace
+from hardthresh.core.randomness import Purpose, generator
 from hardthresh.objectives import LinearModel, MultiOutputModel
 
 _PERMUTATIONS = 199
@@ -83,7 +84,7 @@ def null_p_value(
     0.005
     """
     design, like = objective.design, objective.y
-    rng = np.random.default_rng(seed)
+    rng = generator(seed, 0, Purpose.NULL_PERMUTATIONS)
     squares = double(design.pullback_squares(objective.weights))
     basis = _null_model(objective, free)
     root = np.sqrt(double(objective.weights))[:, None]

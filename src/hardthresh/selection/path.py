@@ -18,6 +18,7 @@ from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import WorkingSet, choose_solver, minimize
+from hardthresh.solvers.guessed import guessed_path
 
 
 def path(
@@ -131,7 +132,8 @@ def _independent(
     for solver, group in groupby(zip(sets, solvers, strict=True), key=lambda pair: pair[1]):
         some = [one for one, _ in group]
         if isinstance(solver, WorkingSet):
-            yield from solver.path(objective, some, **options)
+            states = guessed_path(objective, some, solver, options.get("seed", 0))
+            yield from solver.path(objective, some, states=states, **options)
         else:
             yield from (minimize(objective, one, solver, **options) for one in some)
 

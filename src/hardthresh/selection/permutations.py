@@ -12,9 +12,13 @@ import numpy as np
 
 from hardthresh.arrays import double
 from hardthresh.core.checking import checked_integer, seed_of
-from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value, plural
+from hardthresh.core.errors import CapabilityError, HardThreshError, InvalidInputError, format_value, plural
 from hardthresh.core.numbers import number
 from hardthresh.core.progress import progress_line
+from hardthresh.core.randomness import Purpose, generator
+from hardthresh.designs import RowBlocks, Serial
+from hardthresh.designs.blocks import in_blocks
+from hardthresh.objectives.guess import some_rows
 from hardthresh.objectives.inputs import weighted_rows
 
 from .comparison import in_parallel
@@ -23,9 +27,6 @@ _TIE = 1e-9
 """Share of the statistic below which two are equal: orders that change nothing count, whatever the rounding."""
 _GAIN = "gain in the held-out score"
 """What is larger for a better fit, so that the statistic is minus it."""
-_ORDERS = 0x6F726472
-"""The purpose of the random numbers, "ordr" in ASCII: a seed that no one simulates data with, as the orders have to be
-independent of the rows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -111,7 +112,8 @@ def permutation_test(
     estimator : estimator
         A sparse linear model, with cross-validation or without, or with `statistic` any estimator. It is cloned.
     X, y :
-        Data, as its `fit` takes them.
+        Data, as its `fit` takes them. Beside a table in blocks, y has the targets of all rows: its own are not in one
+        place, so that they have no random order.
     n_permutations : int
         B, >= 1; the p-value is at least 1 / (1 + B).
     statistic : callable, optional
@@ -134,7 +136,10 @@ def permutation_test(
     Raises
     ------
     InvalidInputError
-        For settings out of range, `groups` of rows, and estimators without a default statistic.
+        For settings out of range, `groups` of rows, estimators without a default statistic, and blocks with weights or
+        offsets of their own, which have to stay with the targets.
+    CapabilityError
+        For a table in blocks without y, or whose rows are not counted yet.
     ValueError
         As the estimator does for the data.
 
@@ -147,10 +152,11 @@ def permutation_test(
 
     A small p-value says that the procedure found something. It does not say that each feature that it found is real.
 
-    Cost: B + 1 fits. `hardthresh.selection.null_p_value`, which the estimators with cross-validation use to tell
-    whether any model is better than none, tests nearly the same hypothesis at the cost of a few fits, by the sum of the
-    ten largest scores of single columns. It refits nothing, and allows for columns that are always included, for
-    weights and for groups, but it does not see what only several features show together.
+    Cost: B + 1 fits, each of which reads a table in blocks a few times. `hardthresh.selection.null_p_value`, which the
+    estimators with cross-validation use to tell whether any model is better than none, tests nearly the same hypothesis
+    at the cost of a few fits, by the sum of the ten largest scores of single columns. It refits nothing, and allows for
+    columns that are always included, for weights and for groups, but it does not see what only several features show
+    together.
 
     References
     ----------
@@ -180,10 +186,12 @@ def permutation_test(
     if statistic is not None and not callable(statistic):
         raise InvalidInputError(f"statistic must be callable or None, got {format_value(statistic)}")
     measure, seed = _Measure(statistic), seed_of(random_state)
-    kept = weighted_rows(params.get("sample_weight"), _num_samples(X))
+    if in_blocks(X):
+        _check_blocks(X, y)
+    kept = weighted_rows(params.get("sample_weight"), _num_samples(X if y is None else y))
     own = _fitted(estimator, X, y, params, kept, kept)
     first = measure(own)
-    orders = (kept[np.random.default_rng((seed, b, _ORDERS)).permutation(kept.size)] for b in range(n_permutations))
+    orders = (kept[generator(seed, b, Purpose.PERMUTATIONS).permutation(kept.size)] for b in range(n_permutations))
     found: list[float | str] = []
     with progress_line(progress, "permutations", n_permutations) as report:
         for value in in_parallel(_refitted, ((estimator, X, y, params, kept, o, measure) for o in orders), n_jobs):
@@ -240,9 +248,29 @@ def _fitted(estimator: Any, X: Any, y: Any, params: dict[str, Any], rows: np.nda
     from sklearn.utils import _safe_indexing, indexable
     from sklearn.utils.validation import _check_method_params
 
+    if in_blocks(X):  # its rows stay where they are, those of weight 0 too
+        places = np.arange(len(y))
+        places[rows] = order
+        return clone(estimator).fit(X, _safe_indexing(y, places), **_check_method_params(y, params, indices=places))
     X, y = indexable(X, y)
     own = _check_method_params(X, params, indices=order)
     return clone(estimator).fit(_safe_indexing(X, rows), _safe_indexing(y, order), **own)
+
+
+def _check_blocks(X: Any, y: Any) -> None:
+    """Check that all that is permuted against a table in blocks is beside it."""
+    engine: Any = Serial(X) if isinstance(X, RowBlocks) else X
+    if y is None or engine.blocks.n_rows is None:
+        raise CapabilityError(
+            "targets of blocks are not in one place, so that they have no random order; give y, the targets of all "
+            "rows, beside a table in blocks whose rows are counted"
+        )
+    rows = some_rows(engine.on_blocks(engine.blocks.select(np.arange(1))))
+    if rows.weight is not None or rows.offset is not None:
+        raise InvalidInputError(
+            "the blocks have weights or offsets, which stay with the targets in a random order; give sample_weight and "
+            "offset beside blocks that have none"
+        )
 
 
 def _refitted(

@@ -11,13 +11,11 @@ import numpy as np
 from hardthresh.core.checking import checked_integer, checked_number, checked_word
 from hardthresh.core.errors import InvalidInputError, plural
 from hardthresh.core.numbers import number
+from hardthresh.core.randomness import Purpose, generator, random_halves, rows_by_label
 
 Kind = Literal["unimodal", "worst_case"]
 _ROUNDING = 1e-9
 """A threshold this close to a possible frequency is it: .7 times 100 is 70 but for rounding."""
-_HALVES = 0x68616C66
-"""The purpose of the random numbers, "half" in ASCII: a seed that no one simulates data with, as the halves have to be
-independent of the rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,25 +194,5 @@ def complementary_pairs(
     """
     if n < 2:
         raise InvalidInputError(f"a half-sample needs a row, and so X at least 2; it has {n} row (n_samples = {n})")
-    groups = [np.arange(n)] if labels is None else _rows_by_label(labels)
-    pairs = []
-    for b in range(n_pairs):
-        rng = np.random.default_rng((seed, b, _HALVES))
-        shuffled = [rng.permutation(rows) for rows in groups]
-        middles = [rows.size // 2 for rows in shuffled]
-        left_over = rng.permutation(np.concatenate([rows[2 * m :] for rows, m in zip(shuffled, middles, strict=True)]))
-        left_over = left_over[: left_over.size - n % 2]
-        first = [rows[:m] for rows, m in zip(shuffled, middles, strict=True)]
-        second = [rows[m : 2 * m] for rows, m in zip(shuffled, middles, strict=True)]
-        first_half, second_half = (
-            np.sort(np.concatenate([*parts, left_over[side::2]])) for side, parts in enumerate((first, second))
-        )
-        pairs.append((first_half, second_half))
-    return pairs
-
-
-def _rows_by_label(labels: np.ndarray) -> list[np.ndarray]:
-    """Return the rows of each label."""
-    numbers = np.unique(labels, return_inverse=True)[1]
-    order = np.argsort(numbers, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
+    groups = [np.arange(n)] if labels is None else rows_by_label(labels)
+    return [random_halves(generator(seed, b, Purpose.HALF_SAMPLES), groups) for b in range(n_pairs)]

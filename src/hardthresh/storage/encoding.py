@@ -12,6 +12,8 @@ import numpy as np
 from array_api_compat import is_array_api_obj
 
 from hardthresh.arrays import to_numpy
+from hardthresh.constraints.supports import MaskedCoordinates
+from hardthresh.core.lazy import LazyScalar
 from hardthresh.core.result import History, Result
 
 from .arrays import ArrayWriter, Node, library_of
@@ -121,6 +123,8 @@ _OF_TYPE: dict[type, Callable[[Encoder, Any, str], Node]] = {
     range: lambda encoder, value, where: {"$": "range", "items": [value.start, value.stop, value.step]},
     dict: Encoder._dict,
     History: Encoder._history,
+    LazyScalar: lambda encoder, value, where: encoder.encode(value.get(), where),
+    MaskedCoordinates: lambda encoder, value, where: encoder.encode(value.plain(), where),
     np.random.RandomState: lambda encoder, value, where: {
         "$": "randomstate",
         "state": encoder.encode(value.get_state(legacy=False), where),

@@ -387,7 +387,8 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
 
 def _check_names(X: Any) -> None:
     """Check that no two columns have the same name."""
-    names = list(getattr(X, "column_names", getattr(X, "columns", ())))
+    columns = getattr(X, "column_names", getattr(X, "columns", ()))
+    names = () if callable(columns) else list(columns)  # a design has a method of this name
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise InvalidInputError(f"more than one column of X is called {format_value(repeated[0])}; rename them")

@@ -24,6 +24,7 @@ from hardthresh.selection.comparison import (
     warn_at_largest_ridge,
     warn_at_range_end,
 )
+from hardthresh.selection.criteria import PRICES
 
 from ..callbacks import fit_method
 from ..documentation import public_estimator
@@ -49,12 +50,9 @@ _ENOUGH = 1e-6  # relative tolerance of fits that are only compared; arbitrary, 
 _FINE = 0.05  # the search ends where the neighbours of the best number are so near, as a share of it; arbitrary
 
 
-_EDGE_PRICES: dict[str, Callable[[int, int, float], float]] = {
-    "ebic": lambda n, p, gamma: log(n) + 4.0 * gamma * log(p),
-    "bic": lambda n, p, gamma: log(n),
-    "aic": lambda n, p, gamma: 2.0,
-}
-"""What information criteria add to minus twice the log-likelihood of n rows of p columns, for each edge."""
+def _edge_price(criterion: str, n: int, p: int, gamma: float) -> float:
+    """Return what a criterion adds to minus twice the log-likelihood of n rows of p columns, for each edge."""
+    return PRICES["bic"](n) + 4.0 * gamma * log(p) if criterion == "ebic" else PRICES[criterion](n)
 
 
 @public_estimator("sparse_gaussian_graphical_model_cv", upgrades=[with_defaults(criterion="cv", ebic_gamma=0.5)])
@@ -207,7 +205,7 @@ class SparseGaussianGraphicalModelCV(CrossValidatedMixin, SparseGaussianGraphica
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        checked_word("criterion", self.criterion, ("cv", *_EDGE_PRICES))
+        checked_word("criterion", self.criterion, ("cv", "ebic", *PRICES))
         check_own_settings(self)
         if self.criterion == "cv":
             check_rule(self.rule)
@@ -236,7 +234,7 @@ class SparseGaussianGraphicalModelCV(CrossValidatedMixin, SparseGaussianGraphica
     def _compare_by_criterion(self, X: np.ndarray, params: Metadata) -> tuple[int, float]:
         """Return the number of edges of the least criterion of all rows, and the ridge, and keep what was compared."""
         check_without_folds(self, params)
-        price = _EDGE_PRICES[self.criterion](X.shape[0], X.shape[1], float(self.ebic_gamma))
+        price = _edge_price(self.criterion, X.shape[0], X.shape[1], float(self.ebic_gamma))
         found = self._compared([_AllRows(self._problem(X), X, price)], (self._ridge(),))
         forget_comparison(self)  # of a fit by folds
         self.candidates_, self.criterion_path_ = found.candidates, -found.mean

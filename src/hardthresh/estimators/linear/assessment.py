@@ -22,6 +22,7 @@ from hardthresh.core.support import Support
 from hardthresh.solvers.branch_and_bound.solver import BranchAndBoundState
 from hardthresh.solvers.start import starting_point
 
+from ..blocked import is_blocks
 from ..choice_facts import unit_of
 from ..facts import read
 from ..table import Table
@@ -134,11 +135,13 @@ class AssessedModel(ChoosingModel):
         *,
         tolerance: float = 0.02,
         most: int = 100,
+        time_limit: float | None = 0.0,
     ) -> Alternatives:
         """Return the sets of as many features that fit nearly as well, and what takes the place of each feature.
 
         Starting at the chosen features, single ones are exchanged as long as the refitted objective rises by no more
-        than twice the tolerance. So the sets are found, and there may be others.
+        than twice the tolerance. So the sets are found, and there may be others, unless a search by branch and bound,
+        which needs a `time_limit`, proves that there are none.
 
         Parameters
         ----------
@@ -148,6 +151,11 @@ class AssessedModel(ChoosingModel):
             The largest rise of the objective, as a share of its value; in (0, 1].
         most : int
             The most sets to return, those of the lowest values; >= 1.
+        time_limit : float or None
+            The seconds that the exchanges and a search for a proof may take together, >= 0; None for no limit, and 0
+            for exchanges alone, of which the number is limited by `most`. The search is for the problems that `prove`
+            searches; it takes longer, the more so the larger the tolerance. Where it ends in time, ``complete`` of the
+            result is True, elsewhere ``reason`` says what ended it. Ctrl-C ends it, and what was found is returned.
 
         Returns
         -------
@@ -170,7 +178,9 @@ class AssessedModel(ChoosingModel):
         """
         found = self._asked(X, y, sample_weight, offset)
         unit = read(self).unit  # a categorical column is a feature, and its levels are a group
-        return alternatives_to(*found, tolerance=tolerance, most=most, unit=unit, subject=self._subject())
+        return alternatives_to(
+            *found, tolerance=tolerance, most=most, time_limit=time_limit, unit=unit, subject=self._subject()
+        )
 
     @without_overflow_warnings
     def prove(
@@ -211,7 +221,8 @@ class AssessedModel(ChoosingModel):
         ------
         HardThreshError, ValueError
             As for `certificate`; and for a time limit that is not positive, or a proof of another problem: other data,
-            weights, offsets or always-included columns, another k or alpha.
+            weights, offsets or always-included columns, another k or alpha. For a table in blocks also where there is
+            no search, and for more than 4,096 columns.
 
         Notes
         -----
@@ -219,8 +230,10 @@ class AssessedModel(ChoosingModel):
         substantial ridge, and often out of reach with fewer rows than columns and a small ridge: then the gap is large,
         which says nothing against the model. See `hardthresh.solvers.BranchAndBound` for memory and cost.
         """
+        problem, *asked = self._asked(X, y, sample_weight, offset)
         return prove_problem(
-            *self._asked(X, y, sample_weight, offset),
+            problem.to_prove(),
+            *asked,
             time_limit=time_limit,
             resume=resume,
             progress=bool(self.verbose if progress is None else progress),
@@ -291,7 +304,7 @@ class AssessedModel(ChoosingModel):
     @without_overflow_warnings
     def _problem_of(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Problem, Any, Any, Trace]:
         """Return the problem of other data, the coefficients as its point, their support, and the scales of the run."""
-        if X is None or y is None:
+        if X is None or (y is None and not is_blocks(X)):
             raise InvalidInputError(
                 f"certificates and summaries of given data need both X and y, got no {'X' if X is None else 'y'}"
             )
@@ -330,9 +343,9 @@ class AssessedModel(ChoosingModel):
         """Return the problem that was fitted and its result; raise an error if the data are gone or changed."""
         if self._training is None:
             raise HardThreshError(
-                "this model does not carry its training data, because it was loaded or copied; give them again, as in "
-                "certificate(X, y), summary(X, y), alternatives(X, y), prove(X, y) or inference(X, y), or ask the "
-                "model that was fitted"
+                "this model does not carry its training data, because it was loaded or copied, or learned from "
+                "batches; give them again, as in certificate(X, y), summary(X, y), alternatives(X, y), prove(X, y) or "
+                "inference(X, y), or ask the model that was fitted"
             )
         problem, result, before = self._training
         if not before.agrees(problem.fingerprint()):

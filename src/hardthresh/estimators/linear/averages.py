@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from hardthresh.selection import exponential_weights
+from hardthresh.selection.averaging import Expendable
 
 from ..table import Table
 from .grid_models import FoldFits, Search, Units
-from .null_comparison import rows_of_weight
 from .problem import features_of
 
 
-def exponential_average(search: Search, candidates: np.ndarray, sample_weight: np.ndarray) -> np.ndarray:
+def exponential_average(search: Search, candidates: np.ndarray, count: float) -> np.ndarray:
     """Return exponential weights of all models by their mean scores, shape (n_sizes, n_ridges).
 
     Parameters
@@ -21,14 +21,13 @@ def exponential_average(search: Search, candidates: np.ndarray, sample_weight: n
         The grid, with default scores.
     candidates : array of int
         The sizes that may have a weight.
-    sample_weight : array, shape (n_rows,)
-        The weights of all rows.
+    count : float
+        How many rows there are.
     """
     prediction, rows = search.everywhere.prediction, np.searchsorted(search.sizes, candidates)
     deviance = -search.scores.mean(axis=2)[rows] * (2.0 / prediction.score_scale)
     least = max(float(deviance.min()), 1e-12 * float(np.abs(deviance).max())) or 1.0
     weights = np.zeros(search.scores.shape[:2])
-    count = rows_of_weight(sample_weight)
     weights[rows] = exponential_weights(deviance, candidates, count, prediction.dispersion(least))
     return weights
 
@@ -60,7 +59,7 @@ def stacked_average(
 
 
 def within_budget(
-    fits: FoldFits, weights: np.ndarray, table: Table, units: Units, most: int, noise: float
+    fits: FoldFits, weights: np.ndarray, table: Table, units: Units, most: int, expendable: Expendable
 ) -> np.ndarray:
     """Return the weights of an average of at most so many features, or groups.
 
@@ -68,7 +67,7 @@ def within_budget(
     """
     if np.count_nonzero(weights) == 1:
         return weights
-    if units.count(fits.columns[features_of(fits.thinned_average(weights, table, units, noise)[0])]) <= most:
+    if units.count(fits.columns[features_of(fits.thinned_average(weights, table, units, expendable)[0])]) <= most:
         return weights
     kept, used = np.zeros_like(weights), np.zeros(fits.columns.size, dtype=bool)
     for place in zip(*np.unravel_index(np.argsort(-weights, axis=None, kind="stable"), weights.shape), strict=True):

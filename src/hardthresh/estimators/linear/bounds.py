@@ -106,6 +106,14 @@ def bounds_of(
     return Bounds(_towards_zero(lower, dtype), _towards_zero(upper, dtype))
 
 
+def has_bound(bounds: Any) -> bool:
+    """Return whether a finite bound is among those that a user gave; False for what `bounds_of` refuses."""
+    pairs = bounds.values() if isinstance(bounds, Mapping) else [bounds]
+    sides = (side for pair in pairs if isinstance(pair, Iterable) and not isinstance(pair, str) for side in pair)
+    numbers = (np.asarray(to_numpy(side) if is_array_api_obj(side) else side) for side in sides)
+    return any(bool(np.isfinite(side).any()) for side in numbers if side.dtype.kind in "fiu")
+
+
 def _pair(bounds: Any, what: str) -> tuple[Any, Any]:
     if isinstance(bounds, str) or not isinstance(bounds, Iterable) or len(listed := list(bounds)) != 2:
         raise InvalidInputError(f"{what} must be a pair (lower, upper), got {format_value(bounds)}")

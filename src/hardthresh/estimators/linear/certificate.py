@@ -62,6 +62,7 @@ def alternatives_to(
     *,
     tolerance: float,
     most: int,
+    time_limit: float | None,
     unit: str,
     subject: str = "",
 ) -> Alternatives:
@@ -71,7 +72,7 @@ def alternatives_to(
     ----------
     problem, w, support, name :
         As for `certify_problem`.
-    tolerance, most, unit, subject :
+    tolerance, most, time_limit, unit, subject :
         As for `hardthresh.certificates.alternative_supports`.
     """
     examined = problem.examined(w, support)
@@ -86,6 +87,7 @@ def alternatives_to(
         examined.point,
         tolerance=tolerance,
         most=most,
+        time_limit=time_limit,
         label=label,
         unit=unit,
         subject=subject,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from hardthresh.selection.criteria import CRITERIA
 
 from ..base import Scaled, numpy_dtype
 from ..folds import check_own_settings
-from ..table import Table
+from ..table import Scaling, Table
 from .bounds import Bounds, bounds_of
 from .columns import ColumnGroups, ColumnLists, are_lists, column_labels, column_lists
 from .criterion import Criterion
@@ -163,8 +163,12 @@ class ChoosingModel(TabularModel):
     def _ridge(self) -> float:
         return self._loss.default_ridge if self.alpha is None else super()._ridge()
 
+    def _loss_of_rows(self) -> Callable[[np.ndarray, np.ndarray, int], Any] | None:
+        """Return what makes the loss of a search of some rows from their targets, if that is not the loss of all."""
+        return None
+
     @serial_blas()
-    def _problem(self, table: Table, k: int) -> Problem:
+    def _problem(self, table: Table, k: int, scaling: Scaling | None = None) -> Problem:
         problem = build_problem(
             table,
             loss=self._loss_for(table.y),
@@ -177,8 +181,10 @@ class ChoosingModel(TabularModel):
             name=self._feature_name,
             groups=self._groups() if self.groups is not None or hasattr(self, "encoding_") else None,
             levels=self.encoding_.indicators if hasattr(self, "encoding_") else (),
+            scaling=scaling,
+            loss_of_rows=self._loss_of_rows(),
         )
-        self._check_tiny_columns(problem, table)
+        self._check_tiny_columns(problem, table.measured(problem.objective))
         return problem
 
 

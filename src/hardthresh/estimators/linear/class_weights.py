@@ -15,7 +15,7 @@ from ..base import is_real, numpy_dtype, row_weights
 from ..table import Table
 
 
-def with_class_weights(table: Table, y: np.ndarray, class_weight: Any) -> Table:
+def with_class_weights(table: Table, y: np.ndarray, class_weight: Any, known: np.ndarray | None = None) -> Table:
     """Return a table whose rows have their weights times those of their classes.
 
     Parameters
@@ -26,12 +26,14 @@ def with_class_weights(table: Table, y: np.ndarray, class_weight: Any) -> Table:
         The labels of the rows.
     class_weight :
         As in `class_weights`.
+    known : array, shape (n_classes,), optional
+        The sorted labels, if the rows may lack some.
     """
     if class_weight is None:
         return table
-    classes, number = np.unique(y, return_inverse=True)
+    classes, number = np.unique(y, return_inverse=True) if known is None else (known, np.searchsorted(known, y))
     own = np.ones(table.n_rows) if table.sample_weight is None else double(table.sample_weight)
-    weights = own * class_weights(class_weight, classes, np.bincount(number, own))[number]
+    weights = own * class_weights(class_weight, classes, np.bincount(number, own, classes.size))[number]
     in_precision = row_weights(weights, np.empty((table.n_rows, 0), dtype=numpy_dtype(table.X)))
     assert in_precision is not None
     return replace(table, sample_weight=table.to_backend(in_precision))

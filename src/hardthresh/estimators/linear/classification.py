@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hardthresh.arrays import double, namespace, where_true
+from hardthresh.arrays import namespace, where_true
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.result import Result
 from hardthresh.losses import Logistic, Loss, Multinomial, VectorLoss
@@ -18,6 +18,7 @@ from ..parameters import own_parameters
 from ..upgrades import CHOSEN_BY_EBIC, CHOSEN_BY_FOLDS, one_ridge, tenth_of_features, with_defaults
 from .classifier import LinearClassifier
 from .cross_validation import SparseLinearModelCV
+from .lazy import lazy
 from .problem import Problem
 from .separation import separates
 
@@ -92,12 +93,14 @@ class SparseLogisticRegression(LinearClassifier):
     """
 
     _loss_type: ClassVar[type[Loss]] = Logistic
+    _takes_more_classes: ClassVar[bool] = True
 
     def _loss_for(self, y: Any) -> Loss | VectorLoss:
         return self._loss if self.classes_.size == 2 else Multinomial(int(self.classes_.size))
 
     def _outputs_of(self, y: np.ndarray) -> tuple[int, ...]:
-        count = int(np.unique(y).size)
+        classes = self._classes_of_stream
+        count = int((np.unique(y) if classes is None else classes).size)
         return (count,) if count > 2 else ()
 
     def _fitted(self, coef: Any, intercept: Any) -> dict[str, Any]:
@@ -107,13 +110,13 @@ class SparseLogisticRegression(LinearClassifier):
         return {"coef_": coef[None, :], "intercept_": intercept, "support_": where_true(coef != 0)}
 
     def _diagnostics(self, problem: Problem, result: Result) -> dict[str, Any]:
-        return {"separated_": separates(problem, result)}
+        separated = problem.separated(result.w)
+        return {"separated_": separates(problem, result) if separated is None else separated}
 
     def _fit_scores(self, problem: Problem, at: Evaluation) -> dict[str, float]:
-        model = problem.objective
-        right = double(model.y) == double(_most_probable(at.prediction))
-        return super()._fit_scores(problem, at) | {"accuracy": float(double(model.weights) @ right)}
+        return super()._fit_scores(problem, at) | {"accuracy": problem.share_right(at, _most_probable)}
 
+    @lazy
     def decision_function(self, X: Any, offset: Any = None) -> Any:
         """Return the log-odds of the second class, or the predictors of all; only the chosen columns are read.
 
@@ -131,6 +134,7 @@ class SparseLogisticRegression(LinearClassifier):
         """
         return self._linear_predictor(X, offset, "decision_function")
 
+    @lazy
     def predict_proba(self, X: Any, offset: Any = None) -> Any:
         """Return the probabilities of the classes, shape (n_samples, n_classes)."""
         u = self._linear_predictor(X, offset, "predict_proba")
@@ -138,6 +142,7 @@ class SparseLogisticRegression(LinearClassifier):
             return Multinomial(int(u.shape[1])).mean(u)
         return namespace(u).stack([sigmoid(-u), sigmoid(u)], axis=1)
 
+    @lazy
     def predict_log_proba(self, X: Any, offset: Any = None) -> Any:
         """Return the logarithms of the probabilities, exact also where these underflow."""
         u = self._linear_predictor(X, offset, "predict_log_proba")
@@ -145,6 +150,7 @@ class SparseLogisticRegression(LinearClassifier):
             return log_probabilities(u)
         return namespace(u).stack([-self._loss.value(0 * u + c, u) for c in range(2)], axis=1)
 
+    @lazy
     def predict(self, X: Any, offset: Any = None) -> Any:
         """Return the most probable class of each row, shape (n_samples,)."""
         return self._decode_target(_most_probable(self._linear_predictor(X, offset, "predict")))

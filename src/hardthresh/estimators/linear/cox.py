@@ -89,7 +89,9 @@ class SparseCoxRegression(RegressorMixin, StratifiedModel):
     (2, 2)
     """
 
+    _takes_blocks: ClassVar[bool] = False
     _loss_type: ClassVar[Any] = Cox
+    _needs_all_rows: ClassVar[str] = "the partial likelihood compares each row with all others at risk; use fit"
     fit_intercept = False
 
     ties: str
@@ -99,7 +101,7 @@ class SparseCoxRegression(RegressorMixin, StratifiedModel):
         return Cox(ties=self.ties)
 
     @fit_method
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, strata: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None, strata: Any = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -281,6 +283,7 @@ class SparseCoxRegression(RegressorMixin, StratifiedModel):
     def _summarize(self, problem: Problem, w: Any) -> Summary:
         """Return the summary, with times in the place of their ranks."""
         summary, timed = super()._summarize(problem, w), problem.codes.timed
+        assert summary.rows is not None  # times are not fitted over blocks
         path = None if summary.path is None else replace(summary.path, y=timed(summary.path.y))
         return replace(summary, rows=replace(summary.rows, y=timed(summary.rows.y)), path=path)
 

@@ -124,7 +124,7 @@ class SparseCoxRegressionCV(SparseLinearModelCV, SparseCoxRegression):
         """Return the cross-validated partial likelihood of the fits of a fold, one after the other."""
         train, test = split
         both = np.concatenate([train, test])
-        rows, weights = table.take(both), self._row_weights(table)[both]
+        rows, weights = table.take(both), table.row_weights()[both]
         u, y = fold.predict(rows, *fold.flat()), double(rows.y)
         size = np.asarray(train).size
         whole, part = (self._loss.prepare(y[some], weights[some]) for some in (slice(None), slice(size)))

@@ -139,7 +139,7 @@ class CriterionPath:
         """
         last, label = int(self.candidates[-1]), self.criterion.label
         rows, candidates, possible = _size_of(problem)
-        what_counts = "events" if rows < problem.objective.y.shape[0] else "rows"
+        what_counts = "events" if rows < problem.objective.traits.n_rows else "rows"
         validated = 'criterion="cv"' if estimator.endswith("CV") else f"{estimator}CV"
         if self.unconverged:
             warn(
@@ -177,10 +177,11 @@ def criterion_path(problem: Problem, fit_path: FitPath, criterion: Criterion) ->
     r"""Return the criterion of 0, 1, ..., K features, or groups.
 
     K is :math:`n / (\log d \log \log n)` of d columns, at least 1 and at most 30, beyond which a criterion ranks noise
-    (Fan and Tang 2013); where K = 30 is the best, it is doubled up to that bound. Of groups it is that bound over their
-    mean size. n is the sum of the weights, a weight of 2 being a row given twice, but not less than the number of rows:
-    weights that sum to less, as normalised ones do, are no repetitions and count as scaled to that number. Of censored
-    times n is the share of it that has an event, as for the criteria.
+    (Fan and Tang 2013); where K = 30 is the best, it is doubled up to that bound. Where readings are dear, the numbers
+    up to 30 are not fitted again then. Of groups it is that bound over their mean size. n is the sum of the weights, a
+    weight of 2 being a row given twice, but not less than the number of rows: weights that sum to less, as normalised
+    ones do, are no repetitions and count as scaled to that number. Of censored times n is the share of it that has an
+    event, as for the criteria.
 
     Parameters
     ----------
@@ -199,11 +200,14 @@ def criterion_path(problem: Problem, fit_path: FitPath, criterion: Criterion) ->
     if most < 1:
         return CriterionPath(criterion, np.arange(1), np.full(1, np.nan), [])
     last = min(_FIRST, most)
-    while True:
-        found = _compared(problem, fit_path, criterion, range(last + 1))
-        if found.best < last or last == most:
-            return found
-        last = min(2 * last, most)
+    found = _compared(problem, fit_path, criterion, range(last + 1))
+    while found.best == last < most:
+        first, last = last + 1, min(2 * last, most)
+        if problem.objective.traits.reading_is_dear:
+            found = found.joined(_compared(problem, fit_path, criterion, range(first, last + 1)))
+        else:
+            found = _compared(problem, fit_path, criterion, range(last + 1))
+    return found
 
 
 def path_of(problem: Problem, fit_path: FitPath, criterion: Criterion, sizes: np.ndarray) -> CriterionPath:
@@ -249,7 +253,7 @@ def _compared(problem: Problem, fit_path: FitPath, criterion: Criterion, sizes: 
 
 def number_of_examples(objective: LinearModel | MultiOutputModel) -> float:
     """Return the sum of the weights, but not less than the number of rows."""
-    rows, total = float(objective.y.shape[0]), objective.targets.n_examples
+    rows, total = float(objective.traits.n_rows), objective.total_weight
     return max(total, rows) if isfinite(total) else rows
 
 
@@ -258,7 +262,7 @@ def _size_of(problem: Problem) -> tuple[int, int, int]:
 
     Of censored times, rows are events.
     """
-    rows = round(int(problem.objective.y.shape[0]) * problem.objective.mean_loss.share)
+    rows = round(problem.objective.traits.n_rows * problem.objective.share)
     candidates = problem.n_candidates
     left = rows - 2 - len(problem.constraint.free)  # a fit with n - 1 coefficients has no criterion
     return rows, candidates, min(candidates, int(left / problem.candidate_size)) if candidates else 0
@@ -269,7 +273,7 @@ def _largest(problem: Problem) -> int:
     possible = _size_of(problem)[2]
     if possible < 1:
         return 0
-    n = number_of_examples(problem.objective) * problem.objective.mean_loss.share
+    n = number_of_examples(problem.objective) * problem.objective.share
     columns = problem.n_candidates * problem.candidate_size
     bound = n / (log(max(columns, 2.0)) * log(log(n))) / problem.candidate_size
     return int(min(max(bound, 1.0), possible))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 from warnings import catch_warnings
 
 import numpy as np
@@ -44,6 +44,7 @@ class CriterionChoice(GridSearch):
     averaging: str
     rule: str
     warm_start: bool = False
+    _ridge_name: ClassVar[str] = "alphas"
 
     def _check_criterion(self) -> None:
         checked_word("criterion", self.criterion, ("cv", *CRITERIA))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from math import isnan
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from hardthresh.arrays import move, namespace
 from hardthresh.core.objective import UNITS
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design
+
+_COVARIATES = 1000
+"""The most columns beside a file that are looked at: more than there are covariates of genotypes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,9 @@ class Fingerprint:
     def of(cls, design: Design, y: Array, weights: Array, far: Array) -> Fingerprint:
         """Return the fingerprint of standardised columns and targets. Cost: one data pass, and two numbers per row.
 
+        Of a design whose readings are counted, a file that is refused once it has changed, it is that of the first
+        1,000 columns, the covariates among them, without a pass.
+
         Parameters
         ----------
         design : Design, shape (n, p)
@@ -57,6 +64,8 @@ class Fingerprint:
         squares = design.pullback_squares(weights)  # which the design knows
         unit = xp.sqrt(xp.where(squares > 0, squares, xp.ones_like(squares)))
         drawn = xp.astype(move(_drawn(unit.shape[0]), unit), unit.dtype)
+        if not isnan(design.readings):
+            drawn[_COVARIATES:] = 0.0
         terms = float(xp.sum(xp.abs(drawn[:d]) * (xp.abs(far) / unit[:d] + 1.0)))
         rounding = UNITS * float(xp.finfo(unit.dtype).eps) * terms
         return cls(design.predict(drawn / unit), xp.asarray(y, copy=True), rounding)

@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from hardthresh.arrays import double, move, to_numpy
+from hardthresh.arrays import to_numpy
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.schema import stored
-from hardthresh.designs import centred_block
-from hardthresh.objectives.inputs import mean_weights
 from hardthresh.selection import FoldPath
-from hardthresh.selection.averaging import kept_by_variance
+from hardthresh.selection.averaging import Expendable, kept_by_variance
 from hardthresh.selection.grid import GridScores
 
 from ..base import numpy_dtype
@@ -163,7 +161,7 @@ class FoldFits:
         return np.tensordot(weights, self.coefs, 2), np.asarray(intercept)
 
     def thinned_average(
-        self, weights: np.ndarray, table: Table, units: Units, noise: float
+        self, weights: np.ndarray, table: Table, units: Units, expendable: Expendable
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return an average without the features that its predictions for some rows hardly need.
 
@@ -177,8 +175,8 @@ class FoldFits:
             The rows.
         units : Units
             Which features go or stay together, and which stay.
-        noise : float
-            The variance of the error of the predictions.
+        expendable : Expendable
+            How much they may lose.
 
         Returns
         -------
@@ -191,12 +189,12 @@ class FoldFits:
         used = np.flatnonzero(features_of(coef) & ~units.always[self.columns])
         if used.size == 0:
             return coef, intercept
-        mean, covariance = _moments(table, self.columns[used])
+        mean, covariance = table.column_moments(self.columns[used])
         labels, unit = np.unique(units.of_feature[self.columns[used]], return_inverse=True)
         member = np.eye(labels.size)[unit]
         contributions = coef[..., used, None] * member
         shared = np.swapaxes(contributions, -1, -2) @ covariance @ contributions
-        kept = kept_by_variance(shared.reshape(-1, labels.size, labels.size).sum(axis=0), noise)
+        kept = kept_by_variance(shared.reshape(-1, labels.size, labels.size).sum(axis=0), expendable)
         gone = used[~np.isin(unit, kept)]
         lost = coef[..., gone] @ mean[np.searchsorted(used, gone)]
         coef[..., gone] = 0.0
@@ -284,16 +282,3 @@ class Search:
     def place(self, size: int, ridge: int) -> tuple[int, int]:
         """Return the place of the model with a size and the ridge at a place."""
         return int(np.searchsorted(self.sizes, size)), ridge
-
-
-def _moments(table: Table, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the means and the covariances of some columns over the rows of a table."""
-    design = table.design()
-    like = design.zeros(1)
-    weights = mean_weights(table.sample_weight, like, design.shape[0])
-    rows, some = move(np.arange(design.shape[0]), like), move(columns, like)
-    center = design.columns(some).pullback(weights)
-    block = centred_block(design, rows, some, center)
-    shift = double(block.pullback(weights))  # the rounding of the mean
-    covariance = double(block.gram(weights)) - np.outer(shift, shift)
-    return double(center) + shift, covariance

@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 
 from hardthresh.arrays import double, to_numpy
 from hardthresh.core.constraint import coordinate_budget
-from hardthresh.core.errors import InvalidInputError, format_value
+from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
 from hardthresh.core.progress import progress_line
 from hardthresh.core.result import Result
 from hardthresh.core.solver import Solver
@@ -20,18 +20,19 @@ from hardthresh.selection import FoldPath, generalized_fold_paths, least_squares
 from hardthresh.selection.comparison import in_parallel
 from hardthresh.selection.valley import golden_section
 from hardthresh.solvers import WorkingSet, minimize
-from hardthresh.solvers.start import starting_point
 from hardthresh.solvers.working_set.fold_path import searched_ridge
 
 from ..base import is_real
 from ..folds import CrossValidatedMixin, Metadata, Split, Splits, candidates_of, settings_for_folds
 from ..table import Table
+from .block_splits import BlockSplits
 from .choosing import is_given, is_searched
 from .criterion import number_of_examples
 from .grid_models import FoldFits, Search
 from .model import SparseLinearModel
 from .prediction import PointwisePrediction, PredictionModel
 from .problem import Problem, features_of
+from .row_splits import RowSplits
 from .several_outputs import VectorPrediction
 
 _RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0)
@@ -67,8 +68,17 @@ class GridSearch(CrossValidatedMixin, SparseLinearModel):
     alphas: Any
     n_jobs: int | None
 
-    def _choices_of_parts(self, parts: Sequence[np.ndarray]) -> None:
-        """Return None: each part of the rows compares numbers of features in folds of its own."""
+    def _shares_halves(self) -> bool:
+        """Return False: each part of the rows compares numbers of features in folds of its own."""
+        return False
+
+    def _check_blocks(self) -> None:
+        nuisance = self._nuisance()
+        if nuisance is not None and self.criterion == "cv":
+            raise CapabilityError(
+                f"{type(self).__name__} is not cross-validated over blocks where it estimates {nuisance.setting}; give "
+                f"{nuisance.setting}, or rows that fit into memory"
+            )
 
     def _fold_loss(self, train: Table) -> Loss | VectorLoss:
         """Return the loss of a fold: that of the estimator, or one with parameters estimated on its training rows."""
@@ -115,7 +125,7 @@ class GridSearch(CrossValidatedMixin, SparseLinearModel):
         """Return the ridges to compare, increasing."""
         if isinstance(self.alphas, str):
             model = problem.objective
-            mean = prediction.mean_curvature(model, starting_point(model, problem.constraint, None)[0])
+            mean = prediction.mean_curvature(model, problem.null_evaluation())
             small = model.loss.default_ridge
             ridges = [0.1 * small, small] if small else [0.0, mean * _RIDGES[-1]]
             ridges += [mean * ridge for ridge in _RIDGES[:-1]]
@@ -133,10 +143,9 @@ class GridSearch(CrossValidatedMixin, SparseLinearModel):
 
     def _search(
         self,
-        table: Table,
+        table: Any,
         problem: Problem,
-        splits: Splits,
-        score_params: list[Metadata],
+        splits: RowSplits | BlockSplits,
         ridges: np.ndarray,
         seed: int,
     ) -> tuple[np.ndarray, Search]:
@@ -148,7 +157,7 @@ class GridSearch(CrossValidatedMixin, SparseLinearModel):
             self._checked_k(None)  # which says what to give
 
         def fit(sizes: np.ndarray) -> Search:
-            return self._fit_grid(table, problem, splits, score_params, sizes, ridges, seed)
+            return splits.search(self, table, problem, sizes, ridges, seed)
 
         self.range_extended_ = False
         if is_searched(given):
@@ -168,25 +177,6 @@ class GridSearch(CrossValidatedMixin, SparseLinearModel):
             search, candidates = search.joined(fit(more)), np.concatenate([candidates, more])
             self.range_extended_ = True
         return candidates, search
-
-    def _fit_grid(
-        self,
-        table: Table,
-        problem: Problem,
-        splits: Splits,
-        score_params: list[Metadata],
-        sizes: np.ndarray,
-        ridges: np.ndarray,
-        seed: int,
-    ) -> Search:
-        """Return the fits of all sizes with all ridges, and their held-out scores."""
-        training = [*(train for train, _ in splits), np.arange(table.n_rows)]
-        *folds, everywhere = self._fold_fits(table, problem, training, sizes, ridges, seed)
-        scores = [
-            self._scores(fold, table, split, params)
-            for fold, split, params in zip(folds, splits, score_params, strict=True)
-        ]
-        return Search(sizes, ridges, folds, everywhere, np.stack(scores, axis=2))
 
     def _fold_fits(
         self,
@@ -292,21 +282,7 @@ class GridSearch(CrossValidatedMixin, SparseLinearModel):
         scores = [self._score_by_scorer({**self._fitted(*fit), **self._labels()}, test, y, params) for fit in fits]
         return np.array(scores).reshape(shape)
 
-    def _held_out(
-        self, fits: Sequence[tuple[np.ndarray, np.ndarray]], search: Search, splits: Splits, table: Table
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return which rows are held out, fold by fold, and the linear predictors of some fits there.
-
-        `fits` has for each fold the coefficients of its columns for some fits, and the intercepts; the predictors have
-        a column for each fit, and an entry for each component of that.
-        """
-        predictions = [
-            fold.predict(table.take(test), *fit)
-            for fold, (_, test), fit in zip(search.folds, splits, fits, strict=True)
-        ]
-        return np.concatenate([np.arange(table.n_rows)[test] for _, test in splits]), np.concatenate(predictions)
-
-    def _largest_useful(self, problem: Problem, splits: Splits) -> int:
+    def _largest_useful(self, problem: Any, splits: RowSplits | BlockSplits) -> int:
         """Return the number beyond which more features, or groups, cannot make a difference.
 
         That is all that vary, or as many as fit the training rows of a fold exactly.
@@ -317,8 +293,7 @@ class GridSearch(CrossValidatedMixin, SparseLinearModel):
             varies = to_numpy(problem.inverse_scale) != 0
             varies[always] = False
             most = int(np.count_nonzero(varies))
-        fewest_rows = min(train.size for train, _ in splits)
-        return min(most, fewest_rows - len(always) - bool(self.fit_intercept))
+        return min(most, splits.fewest_rows(problem.objective) - len(always) - bool(self.fit_intercept))
 
 
 def _golden(fit: Callable[[np.ndarray], Search], largest: int) -> Search:

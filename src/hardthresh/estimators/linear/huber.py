@@ -12,16 +12,20 @@ from hardthresh.core.checking import checked_number
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.result import Result, Status
 from hardthresh.losses import Huber, Loss, Squared
+from hardthresh.objectives import BlockedModel
+from hardthresh.objectives.readings import Sums
 
+from ..blocked import BlockTable
 from ..documentation import public_estimator
 from ..parameters import own_parameters
 from ..soundness import check_numbers
 from ..table import Table
 from ..upgrades import CHOSEN_BY_EBIC, CHOSEN_BY_FOLDS
 from .cross_validation import SparseLinearModelCV
-from .nuisance import Fit, Nuisance, ScalarNuisance, moved, pointwise, refitted, rows_of, spread
+from .nuisance import Fit, Nuisance, ScalarNuisance, moved, pointwise, refitted, rows_of
 from .problem import Problem
 from .regressor import SparseRegressor
+from .targets import RowTargets, spread, targets_of
 
 _LEAST_SCALE = 1e-8
 """Share of the largest target below which the scale of the noise is not estimated: a perfect fit has none."""
@@ -36,6 +40,7 @@ _DEGENERATE = (
 class NoiseScale(ScalarNuisance):
     """The scale of the noise, estimated with the coefficients."""
 
+    setting: ClassVar[str] = "delta"
     rounds: ClassVar[int] = 5
     has_likelihood: ClassVar[bool] = False
 
@@ -44,7 +49,11 @@ class NoiseScale(ScalarNuisance):
 
     def start(self, problem: Problem) -> Loss:
         """Return the loss with the scale of the targets."""
-        return self.loss(spread(problem))
+        return self.loss(spread(targets_of(problem.objective), problem.intercept))
+
+    def of_targets(self, targets: RowTargets, k: int, intercept: bool) -> Loss:
+        """Return the loss with the scale of some targets."""
+        return self.loss(spread(targets, intercept))
 
     def parameter(self, loss: Loss) -> float:
         """Return the scale of the noise."""
@@ -57,8 +66,11 @@ class NoiseScale(ScalarNuisance):
 
     def update(self, objective: Any, at: Evaluation) -> float:
         """Return the scale of the residuals at a point."""
+        least = _least_scale(objective)
+        if isinstance(objective, BlockedModel):
+            return noise_scale_by_sweeps(objective, at, self.parameter(objective.loss), self.epsilon, least)
         y, u, weights = rows_of(objective, at)
-        return max(noise_scale(u - y, weights, self.epsilon), _least_scale(y))
+        return max(noise_scale(u - y, weights, self.epsilon), least)
 
     def finish(self, problem: Problem, result: Result) -> Fit:
         """Return the fit on the support of a result, with the scale that belongs to it.
@@ -67,8 +79,8 @@ class NoiseScale(ScalarNuisance):
         with a larger one. That is no failure where more rows are fitted exactly than any coefficients can.
         """
         fit = super().finish(problem, result)
-        y, scale, at = double(problem.objective.y), self.parameter(pointwise(fit.problem)), fit.result.state.at
-        least = _least_scale(y)
+        scale, at = self.parameter(pointwise(fit.problem)), fit.result.state.at
+        least = _least_scale(problem.objective)
         if fit.result.converged and scale > _REACHED * least:
             return fit
         while scale > least:
@@ -77,12 +89,15 @@ class NoiseScale(ScalarNuisance):
             at = refitted(problem, at.point)
             if self.update(problem.objective, at) > _REACHED * scale:
                 return fit
-        _, u, weights = rows_of(problem.objective, at)
-        exact = (np.abs(u - y) <= self.epsilon * least) & (weights > 0)
-        if _interpolates(problem, at.point, exact) and np.any(weights[~exact]):
-            message = _DEGENERATE.format(float(weights[exact].sum()))
+        share, others = _exactly_fitted(problem, at, self.epsilon * least)
+        if others:
+            message = _DEGENERATE.format(share)
             result = replace(result, status=Status.NO_MINIMISER, message=message)
         return Fit(problem, moved(problem, result, at), self.merit(problem.objective, at))
+
+    def vanishes(self, problem: Problem) -> bool:
+        """Return whether the scale is the least one, as where most rows are fitted exactly."""
+        return self.parameter(pointwise(problem)) <= _REACHED * _least_scale(problem.objective)
 
     def merit(self, objective: Any, at: Evaluation) -> float:
         """Return the joint objective of coefficients and scale."""
@@ -90,16 +105,31 @@ class NoiseScale(ScalarNuisance):
         return scale + 2.0 * at.value / scale
 
 
-def _least_scale(y: np.ndarray) -> float:
+def _least_scale(objective: Any) -> float:
     """Return the scale below which that of the noise is not estimated."""
-    return _LEAST_SCALE * (float(np.max(np.abs(y))) or 1.0)
+    if isinstance(objective, BlockedModel):
+        largest = objective.target_quantile(np.inf, 0.0, without_offset=False)
+    else:
+        largest = float(np.max(np.abs(double(objective.y))))
+    return _LEAST_SCALE * (largest or 1.0)
 
 
-def _interpolates(problem: Problem, w: Any, rows: np.ndarray) -> bool:
-    """Return whether there are no more distinct rows than coefficients, which could fit any targets there."""
-    few = problem.objective.columns(problem.constraint.project(w).support.indices)
-    table = np.column_stack([double(few.design.dense()), double(few.y)])[rows]
-    return bool(len(np.unique(table, axis=0)) < table.shape[1])
+def _exactly_fitted(problem: Problem, at: Evaluation, distance: float) -> tuple[float, bool]:
+    """Return the share of the rows within a distance, and whether they are as few as coefficients fit, of more rows.
+
+    Few are no more distinct rows than coefficients, which could fit any targets there.
+    """
+    objective: Any = problem.objective
+    chosen = problem.constraint.project(at.point).support.indices
+    if isinstance(objective, BlockedModel):
+        share, others, distinct = objective.rows_near(at.point, chosen, distance)
+        return share, distinct <= chosen.size and others > 0.0
+    y, u, weights = rows_of(objective, at)
+    exact = (np.abs(u - y) <= distance) & (weights > 0)
+    few = objective.columns(chosen)
+    table = np.column_stack([double(few.design.dense()), double(few.y)])[exact]
+    interpolates = len(np.unique(table, axis=0)) < table.shape[1]
+    return float(weights[exact].sum()), interpolates and bool(np.any(weights[~exact]))
 
 
 def noise_scale(r: np.ndarray, weights: np.ndarray, epsilon: float) -> float:
@@ -118,6 +148,56 @@ def noise_scale(r: np.ndarray, weights: np.ndarray, epsilon: float) -> float:
     beyond = np.append(size[1:] / unit, np.inf)
     fits = np.flatnonzero(epsilon * scales < beyond)
     return unit * float(scales[fits[0]]) if fits.size else 0.0
+
+
+def noise_scale_by_sweeps(objective: BlockedModel, at: Evaluation, start: float, epsilon: float, least: float) -> float:
+    r"""Return the scale of `noise_scale`, or a least one, of rows over blocks, by sweeps over kept columns.
+
+    In :math:`t = \sigma^2` the equation is :math:`t (\sum s - \epsilon^2 \sum_{out} s) = \sum_{in} s r^2`, whose sides
+    differ by a convex function that is linear while no residual changes sides. So steps of Newton's method decrease
+    after the first one, and end at the solution once the same residuals are in as before.
+
+    Parameters
+    ----------
+    objective : BlockedModel
+        The model.
+    at : Evaluation
+        Where the residuals are.
+    start : float
+        The scale to begin with.
+    epsilon : float
+        That of the loss.
+    least : float
+        What is returned for smaller scales.
+    """
+    scale, before, falling = start, -2.0, False
+    unit = least / _LEAST_SCALE
+
+    def split(distance: float) -> tuple[float, ...]:
+        return tuple(map(float, objective.mean_of_rows(at.point, _split, distance, unit)))
+
+    while True:
+        outside, square, count = split(epsilon * scale)
+        left = 1.0 - epsilon**2 * outside
+        if left <= 1e-12:  # no step begins below the solution where so many residuals are out
+            if falling:
+                return max(scale, least)
+            left, square, count = 1.0, split(np.inf)[1], -1.0
+        following = unit * (square / left) ** 0.5
+        if count == before or (falling and following >= scale):
+            return max(scale, least)
+        if following <= least:
+            return least
+        scale, before, falling = following, count, True
+
+
+def _split(y: np.ndarray, u: np.ndarray, weight: np.ndarray, distance: float, unit: float) -> Sums:
+    """Return the weight of the residuals beyond a distance, and the weighted squares and number of the others."""
+    size = np.abs(u - y)
+    inside = size <= distance
+    near = size[inside] / unit
+    squares = weight[inside] @ (near * near)
+    return np.asarray(weight[~inside].sum()), np.asarray(squares), np.asarray(float(np.count_nonzero(inside)))
 
 
 @public_estimator("huber_regression", upgrades=[CHOSEN_BY_EBIC])
@@ -148,7 +228,8 @@ class SparseHuberRegression(SparseRegressor):
     noise_scale_ : float
         The scale of the noise; for a given `delta`, that over `epsilon`.
     outliers_ : array of bool, shape (n_samples,)
-        The rows of the training data whose residual is more than :math:`\delta`. Rows without weight are not.
+        The rows of the training data whose residual is more than :math:`\delta`. Rows without weight are not. Not of a
+        table in blocks.
     {attributes}
 
     See Also
@@ -212,17 +293,24 @@ class SparseHuberRegression(SparseRegressor):
         super()._check_attributes()
         check_numbers(self, noise_scale_=())
 
+    def _parameter_of(self, loss: Any) -> dict[str, Any]:
+        return {"noise_scale_": loss.delta / self.epsilon}
+
     def _nuisance(self) -> Nuisance | None:
         return NoiseScale(self.epsilon) if self.delta is None else None
 
     def _validate_fit(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> Table:
         table = super()._validate_fit(X, y, sample_weight, offset)
-        self._rows_of_fit = table.weighted_rows(), table.n_rows
+        if not isinstance(table, BlockTable):
+            self._rows_of_fit = table.weighted_rows(), table.n_rows
         return table
 
     def _diagnostics(self, problem: Problem, result: Result) -> dict[str, Any]:
-        loss, objective = problem.objective.loss, problem.objective
-        assert isinstance(loss, Huber)
+        objective: Any = problem.objective
+        loss = objective.loss
+        self.__dict__.pop("outliers_", None)
+        if isinstance(objective, BlockedModel):
+            return {"noise_scale_": loss.delta / self.epsilon}
         y, u, _ = rows_of(objective, result.state.at if result.w is result.state.w else objective.evaluate(result.w))
         rows, n = self.__dict__.pop("_rows_of_fit")
         outliers = np.zeros(n, dtype=bool)

@@ -4,35 +4,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import nan
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy.stats import norm
 from scipy.stats import t as student
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from hardthresh.arrays import double, move, namespace, to_numpy
-from hardthresh.certificates.effects import robust_errors
+from hardthresh.arrays import move, namespace, to_numpy
 from hardthresh.certificates.kinks import model_with_kink
 from hardthresh.core.checking import checked_number, without_overflow_warnings
 from hardthresh.core.constraint import CoordinateBudget
 from hardthresh.core.errors import CapabilityError, HardThreshError, InvalidInputError, format_value
 from hardthresh.core.support import Support
 from hardthresh.losses import Loss
-from hardthresh.objectives import LinearModel
 from hardthresh.objectives.inputs import weighted_rows
-from hardthresh.selection.stability import complementary_pairs
 
 from ..base import seed_of
+from ..blocked import is_blocks
 from ..facts import read
 from .assessment import AssessedModel
-from .criterion import number_of_examples
+from .bounds import has_bound
+from .halves import group_labels, halves_of_blocks, halves_of_rows
 from .intervals import Inference, Interval
-from .null_comparison import are_counts
 from .problem import Problem
-from .survival_targets import SurvivalTargets
+from .weighting import ROLES, Weights
 
 
 class ModelWithInference(AssessedModel):
@@ -50,6 +47,7 @@ class ModelWithInference(AssessedModel):
         level: float = 0.95,
         robust: bool | None = None,
         groups: Any = None,
+        weights: str = "auto",
         random_state: Any = None,
     ) -> Inference:
         r"""Return intervals of the coefficients of the chosen features, with what they are valid for.
@@ -74,11 +72,15 @@ class ModelWithInference(AssessedModel):
         robust : bool, optional
             Whether standard errors are those of the sandwich :math:`H^{-1} V H^{-1}`, with V the sum of the squares of
             the gradients of the rows, each divided by one less its leverage (HC3): they hold asymptotically, also if
-            the mean or the variance is not that of the model. By default they are used with `groups`, and for a split
-            if the loss has one prediction for each row; other losses have model-based ones.
+            the mean or the variance is not that of the model. By default they are used with `groups`, with sampling
+            weights, and for a split if the loss has one prediction for each row; other losses have model-based ones.
         groups : array, shape (n_samples,), optional
             The group of each row; rows of one group depend on each other. They are in one half, and V has the squares
             of the sums over groups, so that standard errors are robust.
+        weights : {"auto", "frequency", "precision", "sampling"}
+            What `sample_weight` says of a row: how often it was seen, how precise its target is relative to the others,
+            or the inverse of the probability that it is in the sample. **Give it if there are weights**: "auto" can
+            only guess, as the notes say.
         random_state : int or RandomState, optional
             The seed of the split; by default that of the estimator.
 
@@ -91,11 +93,13 @@ class ModelWithInference(AssessedModel):
         ------
         CapabilityError
             With bounds, which estimates may meet; for a loss with a kink; for robust errors of other than single
-            predictions; and for the squared hinge loss without them, because it is no likelihood.
+            predictions; for the squared hinge loss without them, because it is no likelihood; and for groups of the
+            rows of a table in blocks.
         HardThreshError
             As for `certificate`; and if there are no finite estimates and no ridge.
         ValueError
-            For settings out of range, and data that `fit` would refuse, as halves of the rows may be.
+            For settings out of range; data that `fit` would refuse, as halves of the rows may be; other columns than
+            those of the fit; and a split of fewer than four rows, or of one group.
 
         Notes
         -----
@@ -104,14 +108,26 @@ class ModelWithInference(AssessedModel):
         errors are those of `hardthresh.certificates.standard_errors`, from the observed second derivatives. Intervals
         have Student's distribution with n - p degrees of freedom where a dispersion is estimated, as for least squares,
         and the normal one otherwise. The dispersion of negative binomial counts and the scale of Huber's loss count as
-        known. Those of a split are about the *population* coefficients of the chosen features: their best linear
+        known.
+
+        *Weights.* Frequencies count as rows: doubled weights make errors smaller by a factor of :math:`\sqrt 2`. The
+        scale of relative precisions, as in weighted least squares, and of sampling weights makes no difference: n is
+        the number of rows. Sampling weights need robust errors, because they say nothing about variances; robust errors
+        of precisions are the same numbers. With "auto", model-based errors take the weights for frequencies if their
+        sum is at least the number of rows, and for precisions if it is smaller, as that of normalised weights. Robust
+        errors take whole numbers for frequencies, and all other weights for sampling weights. The attribute `weights`
+        and ``print`` say which.
+
+        Those of a split are about the *population* coefficients of the chosen features: their best linear
         predictor, not the effects in a model of all features. A level of a categorical column that the rows for the
         choice do not have counts as none of their levels, and is named. Intercepts are not listed.
 
         Where columns have long tails, robust errors need more rows: of targets x^2, with x exponential, intervals of
         95 % from 200, 2000 rows cover 75 %, 91 %, and model-based ones 29 %, 25 % (``benchmarks/inference.py``).
 
-        Cost: that of a fit to half of the rows for "split", and little else.
+        Cost: that of a fit to half of the rows for "split", and little else. A table in blocks is split as it is read:
+        of each block half of the rows choose, as many of each class, drawn from the seed and the number of the block,
+        and of an odd number of rows one is left out. That reads the table for a fit, and usually once more.
 
         References
         ----------
@@ -122,17 +138,28 @@ class ModelWithInference(AssessedModel):
         if kind not in ("refit", "split"):
             raise InvalidInputError(f'kind must be "refit" or "split", got {format_value(kind)}')
         level = checked_number("level", level, above=0.0, below=1.0)
-        if groups is not None:
+        role = _checked_role(weights)
+        if groups is not None or role == "sampling":
             if robust is False:  # not None, which leaves the choice
-                raise InvalidInputError("rows of one group depend on each other; groups need robust errors")
+                raise InvalidInputError(
+                    "rows of one group depend on each other; groups need robust errors"
+                    if groups is not None
+                    else 'sampling weights say nothing about variances; weights="sampling" needs robust errors'
+                )
             robust = True
+        in_blocks = is_blocks(X)
+        if in_blocks and groups is not None:
+            raise CapabilityError(
+                "groups of rows need rows in memory, as one may be in several blocks; for a table in blocks leave "
+                "groups out"
+            )
         if kind == "split":
-            if X is None or y is None:
+            if X is None or (y is None and not in_blocks):
                 raise InvalidInputError('kind="split" fits again, on half of the rows; give X and y')
             seed = seed_of(self.random_state if random_state is None else random_state)
-            return self._split_inference((X, y, sample_weight, offset), level, robust, groups, seed)
+            return self._split_inference((X, y, sample_weight, offset), level, robust, groups, role, seed)
         if self._is_about(X, y, sample_weight, offset):
-            labels = _labels(groups, X)
+            labels = group_labels(groups, X)
             labels = None if labels is None else labels[weighted_rows(sample_weight, _num_samples(X))]
             problem, _, support, _ = self._problem_of(X, y, sample_weight, offset)
         elif groups is not None:
@@ -140,50 +167,55 @@ class ModelWithInference(AssessedModel):
         else:
             problem, result = self._untouched_training()
             labels, support = None, result.support
-        asked = _Request(kind, level, robust, labels)
+        asked = _Request(kind, level, robust, labels, role)
         return _intervals(self, problem, support, asked, subject=self._subject())
 
     def _split_inference(
-        self, data: tuple[Any, Any, Any, Any], level: float, robust: bool | None, groups: Any, seed: int
+        self,
+        data: tuple[Any, Any, Any, Any],
+        level: float,
+        robust: bool | None,
+        groups: Any,
+        role: Weights,
+        seed: int,
     ) -> Inference:
         """Return the intervals of the features that half of the rows choose, from the other half."""
-        X, y, sample_weight, _ = data
-        rows, labels, classes = (
-            weighted_rows(sample_weight, _num_samples(X)),
-            _labels(groups, X),
-            self._labels_to_balance(y),
-        )
-        own, classes = (None if part is None else part[rows] for part in (labels, classes))
-        first = _half(rows, classes, own, seed)
-        second = np.setdiff1d(rows, first)
-        folds = {"groups": None if labels is None else labels[first]}
-        with_folds = labels is not None and hasattr(getattr(self, "cv", None), "split")
+        _check_unbounded(self.positive or has_bound(self.bounds))
+        blocks = is_blocks(data[0])
+        halves = halves_of_blocks(self, data, seed) if blocks else halves_of_rows(self, data, groups, seed)
+        chosen_by, estimated_by = halves.groups
+        with_folds = chosen_by is not None and hasattr(getattr(self, "cv", None), "split")
+        half = halves.names[0]
         try:
-            chooser = clone(self).fit(*(_rows_of(part, first) for part in data), **(folds if with_folds else {}))
-            unseen = chooser._accept_new_levels(_rows_of(X, second))
-            problem, _, support, _ = chooser._problem_of(*(_rows_of(part, second) for part in data))
+            chooser = clone(self).fit(*halves.first, **({"groups": chosen_by} if with_folds else {}))
+            half = halves.names[1]
+            unseen = chooser._accept_new_levels(halves.second[0])
+            problem, _, support, _ = chooser._problem_of(*halves.second)
         except InvalidInputError as error:
             raise InvalidInputError(
-                f"{error} (in a half of the rows: another random_state draws other halves)"
+                f'{error} (in {half}: give more rows, another random_state, or kind="refit", which takes all)'
             ) from error
+        n_chosen = chooser._training[0].weighting().rows if halves.n_first is None else halves.n_first
         left_out: tuple[str, ...] = ()
         if hasattr(self, "support_"):
             missing = np.setdiff1d(to_numpy(self.support_), to_numpy(chooser.support_))
             left_out = tuple(read(self).names[j] for j in missing.tolist())
-        asked = _Request("split", level, robust, None if labels is None else labels[second])
-        return _intervals(
-            chooser, problem, support, asked, n_chosen=first.size, left_out=left_out, unseen_levels=unseen
-        )
+        asked = _Request("split", level, robust, estimated_by, role)
+        return _intervals(chooser, problem, support, asked, n_chosen=n_chosen, left_out=left_out, unseen_levels=unseen)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Request:
-    """The arguments of `ModelWithInference.inference`; `groups` has the labels of the rows of the problem only."""
+    """The arguments of `ModelWithInference.inference`.
+
+    `groups` has the labels of the rows of the problem only, and `role` is empty if that of the weights is not said.
+    """
 
     kind: str
     level: float
     robust: bool | None
     groups: np.ndarray | None
+    role: Weights
 
 
 def _intervals(
@@ -202,10 +234,12 @@ def _intervals(
     _check_inference(problem, robust)
     estimated, w, shrunk = _estimates(problem, support)
     objective, columns = estimated.objective, to_numpy(problem.coordinates(support))
-    at, n = objective.evaluate(w), number_of_examples(objective)
+    given = problem.weighting()
+    role = given.role(robust, asked.role)
+    at, frequency = estimated.evaluated_on(support, w), role == "frequency"
+    n = given.total if frequency else float(given.rows)
     if robust:
-        assert isinstance(objective, LinearModel)
-        errors = robust_errors(objective, at, support, _multiplicities(objective), asked.groups)
+        errors = estimated.robust_errors(at, support, frequency, asked.groups)
     else:
         errors = estimated.standard_errors(at, support, n)
     freedom = None if objective.loss.unit_dispersion else n - columns.size
@@ -228,10 +262,12 @@ def _intervals(
         intervals=tuple(intervals),
         level=asked.level,
         robust=robust,
-        n_estimated=int(objective.y.shape[0]),
+        n_estimated=given.rows,
         n_chosen=n_chosen,
         degrees_of_freedom=freedom,
         shrunk=shrunk,
+        weights=role,
+        weights_assumed=bool(role) and not asked.role,
         left_out=left_out,
         unseen_levels=unseen_levels,
         subject=subject,
@@ -240,14 +276,13 @@ def _intervals(
 
 def _is_pointwise(objective: Any) -> bool:
     """Return whether the loss has one prediction for each row, so that each row has a gradient of its own."""
-    return isinstance(objective, LinearModel) and isinstance(objective.loss, Loss)
+    return isinstance(objective.loss, Loss)
 
 
 def _check_inference(problem: Problem, robust: bool) -> None:
     """Raise `CapabilityError` where estimates have no normal distribution, or the errors asked for are not known."""
     objective, structure = problem.objective, problem.constraint.structure(tuple(problem.objective.shape))
-    if isinstance(structure, CoordinateBudget) and structure.bounds is not None:
-        raise CapabilityError("estimates that may meet a bound are not normal; fit without positive and bounds")
+    _check_unbounded(isinstance(structure, CoordinateBudget) and structure.bounds is not None)
     if model_with_kink(objective) is not None:
         raise CapabilityError(
             "a loss with a kink has no second derivatives to compute standard errors from; set the smoothing of a "
@@ -255,11 +290,20 @@ def _check_inference(problem: Problem, robust: bool) -> None:
         )
     pointwise = _is_pointwise(objective)
     if robust and not pointwise:
-        raise CapabilityError("robust standard errors need a loss with one prediction for each row; use robust=False")
+        raise CapabilityError(
+            "robust standard errors need a loss with one prediction for each row; use robust=False, "
+            "without groups and sampling weights"
+        )
     if not robust and pointwise and objective.loss.classifies and not objective.loss.has_likelihood:
         raise CapabilityError(
             f"the {type(objective.loss).__name__} loss is no likelihood; use robust=True, whose errors do not need one"
         )
+
+
+def _check_unbounded(bounded: bool) -> None:
+    """Raise `CapabilityError` if coefficients have bounds."""
+    if bounded:
+        raise CapabilityError("estimates that may meet a bound are not normal; fit without positive and bounds")
 
 
 def _estimates(problem: Problem, support: Support) -> tuple[Problem, Any, bool]:
@@ -275,7 +319,7 @@ def _estimates(problem: Problem, support: Support) -> tuple[Problem, Any, bool]:
         found = points[0, 0]
         like = estimated.objective.null_point()
         w = namespace(like).astype(move(found if found.ndim == 1 else found.T, like), like.dtype)
-        at = estimated.objective.evaluate(w)
+        at = estimated.evaluated_on(support, w)
         if not unconverged and estimated.objective.recession(at, support.indices) is None:
             return estimated, w, estimated is problem
     raise HardThreshError(
@@ -283,33 +327,11 @@ def _estimates(problem: Problem, support: Support) -> tuple[Problem, Any, bool]:
     )
 
 
-def _multiplicities(objective: Any) -> np.ndarray | None:
-    """Return how often each row is repeated, if its weight says that; None for weights of other kinds."""
-    given = double(objective.weights) * float(objective.targets.n_examples)
-    rounded = np.round(given)
-    return rounded if np.allclose(given, rounded, rtol=1e-9, atol=0.0) and are_counts(rounded) else None
-
-
-def _half(rows: np.ndarray, balanced: np.ndarray | None, groups: np.ndarray | None, seed: int) -> np.ndarray:
-    """Return half of some rows: of rows of each label, if there are labels, or of their groups."""
-    if groups is None:
-        [(first, _)] = complementary_pairs(rows.size, 1, seed, balanced)
-        return np.sort(rows[first])
-    numbers = np.unique(groups, return_inverse=True)[1]
-    [(first, _)] = complementary_pairs(int(numbers.max()) + 1, 1, seed)
-    return rows[np.isin(numbers, first)]
-
-
-def _labels(groups: Any, X: Any) -> np.ndarray | None:
-    """Return the group of each row; None if there are none."""
-    labels = None if groups is None else np.asarray(groups)
-    if labels is not None and labels.shape != (_num_samples(X),):
-        raise InvalidInputError(f"groups has shape {labels.shape}; a label for each row of X is needed")
-    return labels
-
-
-def _rows_of(part: Any, rows: np.ndarray) -> Any:
-    """Return some rows of data, targets or what has one entry for each of them."""
-    if part is None or isinstance(part, int | float):  # one number for all rows
-        return part
-    return part.take(rows) if isinstance(part, SurvivalTargets) else _safe_indexing(part, rows)
+def _checked_role(weights: str) -> Weights:
+    """Return what the weights of the rows are said to be; nothing for "auto"."""
+    if weights not in ("auto", *ROLES):
+        raise InvalidInputError(
+            f'weights must be "auto", "frequency", "precision" or "sampling", got {format_value(weights)}; the weights '
+            "of the rows are sample_weight"
+        )
+    return cast(Weights, "" if weights == "auto" else weights)

@@ -10,10 +10,11 @@ import numpy as np
 
 from hardthresh.core.errors import plural
 from hardthresh.core.frames import pandas_for_frames
-from hardthresh.core.numbers import number, signed
+from hardthresh.core.numbers import number, signed, total
 from hardthresh.core.printed import PrintedTable
 
 from .summary import CAUTION
+from .weighting import ROLES, Weights
 
 if TYPE_CHECKING:
     import pandas
@@ -75,6 +76,10 @@ class Inference:
         Those of Student's distribution; None for the normal one.
     shrunk : bool
         Whether there are no finite estimates without a ridge, so that these have that of the model.
+    weights : {"", "frequency", "precision", "sampling"}
+        What the standard errors take the weights of the rows for; empty where there are none.
+    weights_assumed : bool
+        Whether that was not said, and the standard errors take them for what they look like.
     left_out : tuple of str
         The features of the model that the rows for the choice did not choose.
     unseen_levels : tuple of str
@@ -92,6 +97,8 @@ class Inference:
     n_chosen: int
     degrees_of_freedom: float | None
     shrunk: bool
+    weights: Weights = ""
+    weights_assumed: bool = False
     left_out: tuple[str, ...] = ()
     unseen_levels: tuple[str, ...] = ()
     subject: str = ""
@@ -111,6 +118,8 @@ class Inference:
             "n_chosen": self.n_chosen,
             "degrees_of_freedom": self.degrees_of_freedom,
             "shrunk": self.shrunk,
+            "weights": self.weights or None,
+            "weights_assumed": self.weights_assumed,
             "left_out": list(self.left_out),
             "unseen_levels": list(self.unseen_levels),
             "about": self.subject or "the model",
@@ -152,6 +161,10 @@ class Inference:
         return self._printed().to_html()
 
     @property
+    def _lacks_errors(self) -> bool:
+        return all(isnan(one.standard_error) for one in self.intervals)
+
+    @property
     def _tested(self) -> bool:
         return self.kind == "split"
 
@@ -185,24 +198,36 @@ class Inference:
         share = f"{100 * self.level:.4g} %"
         lines = [f"About {self.subject}."] if self.subject else []
         if self.kind == "refit":
+            if not self.intervals:
+                return [*lines, "The model has no feature, so that there is no interval."]
             lines.append(
                 f"Intervals of {share} as if the features had been given, from {plural(self.n_estimated, 'row')}. "
                 "The same rows chose them:"
             )
             lines.append(f"{CAUTION}. Those of features without an effect seldom cover 0.")
             return lines
-        lines.append(
-            f"Chosen on {plural(self.n_chosen, 'row')}, estimated on {self.n_estimated:,} others: the intervals are "
-            "asymptotically valid"
-        )
+        lines.append(f"Chosen on {plural(self.n_chosen, 'row')}, estimated on {self.n_estimated:,} others.")
+        if not self.intervals:
+            return [
+                *lines,
+                "The rows for the choice chose no feature, so that there is no interval.",
+                *self._differences(),
+            ]
+        if self._lacks_errors:
+            lines.append("These are too few rows for intervals.")
+            return [*lines, *self._differences()]
+        lines[-1] = lines[-1][:-1] + ": the intervals are asymptotically valid"
         of = (
             "for the best linear predictor of these features"
             if self.robust
             else "if the model of these features is right"
         )
         lines.append(f"{of}. With half of the rows they are about 1.6 times as wide.")
-        if not self.intervals:
-            lines.append("The rows for the choice chose no feature.")
+        return [*lines, *self._differences()]
+
+    def _differences(self) -> list[str]:
+        """Return what the rows for the choice have not, as sentences."""
+        lines = []
         if self.unseen_levels:
             levels = ", ".join(self.unseen_levels)
             lines.append(f"Levels that the rows for the choice do not have count as none of the others: {levels}.")
@@ -214,14 +239,21 @@ class Inference:
         if not self.intervals:
             return []
         of = "the normal distribution" if self.degrees_of_freedom is None else "Student's distribution with "
-        of += "" if self.degrees_of_freedom is None else f"{number(self.degrees_of_freedom)} degrees of freedom"
+        of += "" if self.degrees_of_freedom is None else f"{total(self.degrees_of_freedom)} degrees of freedom"
         notes = [f"Quantiles of {of}; {'robust' if self.robust else 'model-based'} standard errors."]
+        if self.weights:
+            taken = f"Weights are {'taken for ' * self.weights_assumed}{ROLES[self.weights]}"
+            others = " and ".join(f'weights="{role}"' for role in ROLES if role != self.weights)
+            notes.append(f"{taken}; {others} say otherwise." if self.weights_assumed else f"{taken}.")
+        if self._lacks_errors:
+            rows = plural(self.n_estimated, "row")
+            notes.append(f"No standard errors: {rows} are too few, or the columns depend linearly on each other.")
         if self.shrunk:
             notes.append(
                 "The rows have no finite estimates without a ridge, as where features separate the classes: the "
                 "estimates are shrunk by that of the model, and the intervals leave their bias out."
             )
-        if self.kind == "refit":
+        if self.kind == "refit" and self.n_estimated // 2 > len(self.intervals) + 1:  # a half can estimate as many
             notes.append('inference(X, y, kind="split") has valid intervals, about 1.6 times as wide.')
         return notes
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from math import floor, log10
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -12,15 +13,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from hardthresh.arrays import double, move, namespace, to_numpy, where_true
 from hardthresh.core.checking import checked_integer
-from hardthresh.core.errors import InvalidInputError, warn
+from hardthresh.core.errors import InvalidInputError, NothingFoundWarning, warn
 from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver
+from hardthresh.core.support import Support
 from hardthresh.core.threads import serial_blas
 from hardthresh.objectives import LinearModel, MultiOutputModel
 from hardthresh.selection import path
 from hardthresh.solvers import WorkingSet
 
 from ..base import per_row
+from ..block_scores import predictors_of_blocks, score_of_blocks, score_of_classes, score_of_outputs
+from ..blocked import BlockTable, as_blocks, is_blocks
 from ..callbacks import FitTask, fit_method
 from ..soundness import check_linear_model
 from ..table import Table
@@ -28,10 +32,12 @@ from .choosing import is_auto, is_searched
 from .criterion import CriterionPath, FitPath, criterion_path, path_of, searched_path
 from .export import to_sklearn
 from .inference import ModelWithInference
-from .nuisance import Nuisance, settle
+from .nuisance import Nuisance, first_fit, settle
 from .problem import Problem, linear_predictor, point_of
 from .rounding import without_rounding
 from .selector import ColumnSelector, transforms
+from .shrinkage import largest_ridge
+from .targets import RowTargets
 
 _OF_A_CHOICE = (
     "best_n_nonzero_coefs_",
@@ -44,12 +50,25 @@ _OF_A_CHOICE = (
 """Attributes of fits that chose their number of features by a criterion."""
 
 
+_OF_OTHER_FITS = (
+    "n_nonzero_coefs_",
+    "n_nonzero_groups_",
+    "groups_",
+    "inclusion_frequencies_",
+    "stream_",
+    "n_samples_seen_",
+)
+"""Attributes of fits with other settings, to other rows, or to batches of rows."""
+
 _OF_TRAINING = ("_training", "_summary", "_held_out_rows")
 """Attributes that hold training data, or targets: copies of a model do not have them."""
 
 
 class SparseLinearModel(ColumnSelector, ModelWithInference):
     """Base of the estimators that fit one linear predictor with at most k features. See the concrete classes."""
+
+    _takes_blocks: ClassVar[bool] = True
+    _ridge_name: ClassVar[str] = "alpha"
 
     def __init__(
         self,
@@ -97,15 +116,19 @@ class SparseLinearModel(ColumnSelector, ModelWithInference):
         self.verbose = verbose
 
     @fit_method
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None) -> Self:
         """Fit the model.
 
         Parameters
         ----------
-        X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
+        X : array, scipy.sparse array, data frame, RowBlocks or table of Dask, shape (n_samples, n_features)
             Finite numbers; float32 is computed in float32. The columns of `categorical_features` may hold anything.
+            A table in blocks (`hardthresh.designs.from_file`, ...), or an engine on one, is read about three times
+            where it lies, and never as a whole. So is a Dask array or data frame (`hardthresh.designs.from_dask`), on
+            the workers of the current client if there is one: a graph that takes long is better persisted before.
         y : array or data frame, shape (n_samples,)
-            Targets; of `SparseLinearRegression` also of shape (n_samples, n_outputs), a column for each output.
+            Targets, which blocks may have instead; of `SparseLinearRegression` also of shape (n_samples, n_outputs), a
+            column for each output.
         sample_weight : array, shape (n_samples,), optional
             Non-negative weights; weight 2 is a row given twice, weight 0 a row left out.
         offset : array, shape (n_samples,) or (n_samples, n_outputs), optional
@@ -124,7 +147,8 @@ class SparseLinearModel(ColumnSelector, ModelWithInference):
         Warns
         -----
         NothingFoundWarning
-            If a criterion chooses no feature, or there are too few rows to choose any.
+            If a criterion chooses no feature, or there are too few rows to choose any; and if `alpha` is so large that
+            no feature lowers the objective by more than `tol` of it.
         SearchRangeWarning
             If it chooses as many as are compared, and others are possible beyond it.
         CriterionWarning
@@ -140,34 +164,67 @@ class SparseLinearModel(ColumnSelector, ModelWithInference):
         given = self._validate_fit(X, y, sample_weight, offset).weighted()
         table = self._encode(given)
         seed, choice, chooses = self._seed(), None, self._chooses_k()
+        last = self._last_fit() if self.warm_start else None
+        if last is not None and not chooses:
+            table = table.going_on(*last)
         problem = self._problem(table, 0 if chooses else self._checked_k(getattr(self, self._k_name)))
         self._warn_useless_columns(problem, table.X)
+        w0 = None
         if chooses:
             problem, choice = self._choose(problem, seed)
+            w0 = problem.start_of(choice.points, choice.place)
         task = FitTask(self, given, self.max_iter)
-        w0 = None
-        if self.warm_start and hasattr(self, "coef_"):
-            coef, intercept = self._certified()
-            if coef.shape[-1] != self._n_columns:
-                raise InvalidInputError(
-                    f"warm_start: the last fit had {coef.shape[-1]} features, X has {self._n_columns}"
-                )
-            w0 = point_of(problem, coef, intercept, "warm_start: the last fit")
+        if last is not None:
+            w0 = problem.going_on(point_of(problem, *last, "warm_start: the last fit"), w0)
         problem, result = self._settled(
             problem,
             w0,
             seed,
-            progress=bool(self.verbose),
+            progress=bool(self.verbose) and not table.shows_readings,
             callback=task.on_state(lambda state: self._coefficients(problem, state.w)),
         )
         self._keep(problem, result)
+        self._warn_hidden(problem, result)
         self._keep_choice(choice, problem, table, result.w)
         task.end()
         return self
 
+    def _last_fit(self) -> tuple[np.ndarray, Any] | None:
+        """Return the coefficients and the intercept of the last fit, or None if there was none."""
+        if not hasattr(self, "coef_"):
+            return None
+        coef, intercept = self._certified()
+        if coef.shape[-1] != self._n_columns:
+            raise InvalidInputError(f"warm_start: the last fit had {coef.shape[-1]} features, X has {self._n_columns}")
+        return coef, intercept
+
     def _check_attributes(self) -> None:
         """Check that the fitted attributes fit together."""
         check_linear_model(self)
+
+    def _warn_hidden(self, problem: Problem, result: Result) -> None:
+        """Warn if the ridge alone keeps all features out of the model."""
+        asked = self._chooses_k() or getattr(self, self._k_name) > 0
+        if not asked:
+            return
+        if not set(to_numpy(self.support_).tolist()) <= set(self._always()):
+            null = result.state.trace.null_value
+            if self._ridge() > 0.0 and result.value >= null - self.tol * abs(null):
+                warn(
+                    f"{type(self).__name__}: with {self._ridge_name}={self._ridge():.3g}, all chosen features together "
+                    f"lower the objective by less than {self.tol:.0e} of it: a model without them is as good, and the "
+                    "default solver returns that one",
+                    NothingFoundWarning,
+                )
+            return
+        limit = largest_ridge(problem, result.w, result.support, self.tol)
+        if limit is not None:
+            warn(
+                f"{type(self).__name__}: {self._ridge_name}={self._ridge():.3g} is so large that no feature lowers the "
+                f"objective by more than {self.tol:.0e} of it, so that none is chosen; "
+                f"{self._ridge_name} <= {10.0 ** floor(log10(limit)):.0e} lets some in",
+                NothingFoundWarning,
+            )
 
     def _chooses_k(self) -> bool:
         """Return whether a criterion chooses the number of features or groups."""
@@ -229,29 +286,40 @@ class SparseLinearModel(ColumnSelector, ModelWithInference):
             return criterion_path(problem, fit_path, criterion)
         return searched_path(problem, fit_path, criterion, self.max_nonzero_coefs)
 
-    def _choices_of_parts(self, parts: Sequence[np.ndarray]) -> list[np.ndarray] | None:
+    def _shares_halves(self) -> bool:
+        """Return whether one search may find the choices of many parts of the rows: of a given number of features."""
+        return self.solver == "auto" and self.groups is None and not self._chooses_k()
+
+    def _choices_of_parts(self, parts: Sequence[np.ndarray]) -> list[np.ndarray | str] | None:
         """Return which columns of X a fit to each of some parts of the rows would choose, if one search finds them all.
 
         Parameters
         ----------
-        parts : sequence of array of int
-            Rows of the last fit, counted without those of weight 0.
+        parts : sequence of array of int, or BlockHalves
+            Rows of the last fit, counted without those of weight 0; of a table in blocks its halves.
 
         Returns
         -------
-        list of array of bool, each of shape (n_features_in_,), or None
-            None where each part has to be fitted alone.
+        list of array of bool, each of shape (n_features_in_,), or str, or None
+            A str where a part cannot be searched, with the reason. None where each part has to be fitted alone.
         """
-        if self.solver != "auto" or self._chooses_k():
+        if not self._shares_halves():
             return None
-        problem, _ = self._untouched_training()
-        supports = problem.supports_of_parts(parts, self._ridge(), standardize=self.standardize, tol=self.tol)
+        problem, result = self._untouched_training()
+        ridge = self._ridge()
+        supports = problem.supports_of_parts(parts, ridge, result.w, standardize=self.standardize, tol=self.tol)
         if supports is None:
-            return None
-        chosen = np.zeros((len(parts), self._n_columns), dtype=bool)
-        for row, support in zip(chosen, supports, strict=True):
-            row[support] = True
-        return [*chosen]
+            alone = problem.of_parts(parts, standardize=self.standardize)
+            if alone is None:
+                return None
+            supports = [own if isinstance(own, str) else self._support_of(own) for own in alone]
+        columns = np.arange(self._n_columns)
+        return [own if isinstance(own, str) else np.isin(columns, own) for own in supports]
+
+    def _support_of(self, problem: Problem) -> np.ndarray | str:
+        """Return the columns of X that a fit chooses, or why it ended before."""
+        problem, result = self._settled(problem, None, self._seed())
+        return to_numpy(problem.features(result.support)) if result.converged else self._reason(problem, result)
 
     def _fits_of(self, problem: Problem, seed: int) -> FitPath:
         """Return a function that yields the fits of an objective with some numbers of features, or of groups.
@@ -303,6 +371,12 @@ class SparseLinearModel(ColumnSelector, ModelWithInference):
         """Return the parameter of the loss that a fit sets besides the coefficients, if there is one."""
         return None
 
+    def _loss_of_rows(self) -> Callable[[np.ndarray, np.ndarray, int], Any] | None:
+        nuisance = self._nuisance()
+        if nuisance is None:
+            return None
+        return lambda r, weights, k: nuisance.of_targets(RowTargets(r, weights), k, self.fit_intercept) or self._loss
+
     def _started(self, problem: Problem) -> Problem:
         """Return a problem with the loss of its first search."""
         nuisance = self._nuisance()
@@ -314,10 +388,18 @@ class SparseLinearModel(ColumnSelector, ModelWithInference):
         if nuisance is None:
             result = self._solve(problem, w0, seed, **options)
         else:
+            problem, solver = self._started(problem), self._solver(problem)
+            first = first_fit(nuisance, problem, lambda one, w: one.answer_on_known_columns(solver, seed, w), w0)
+            if first is not None:
+                problem, w0 = first.problem, first.at.point
             problem, result = settle(
-                nuisance, self._started(problem), lambda problem, w0: self._solve(problem, w0, seed, **options), w0
+                nuisance, problem, lambda problem, w0: self._solve(problem, w0, seed, **options), w0, first
             )
         return problem, without_rounding(problem, result)
+
+    def _solve(self, problem: Any, w0: Any, seed: int, **options: Any) -> Result:
+        w0, state = problem.begin(w0, self._solver(problem), seed)
+        return super()._solve(problem, w0, seed, state=state, **options)
 
     def _coefficients(self, problem: Problem, w: Any) -> dict[str, Any]:
         """Return the attributes that `predict` needs, for a point."""
@@ -340,15 +422,9 @@ class SparseLinearModel(ColumnSelector, ModelWithInference):
             setattr(self, name, value)
         self.support_ = problem.features(result.support)
         self.scale_ = problem.scale()
-        for name in ("n_nonzero_coefs_", "n_nonzero_groups_", "groups_", "inclusion_frequencies_"):
-            if hasattr(self, name):  # of a fit with other settings, or to other rows
-                delattr(self, name)
-        if self.groups is not None:
-            self.groups_ = problem.groups(result.support)
-            self.n_nonzero_groups_ = len(self.groups_)
-        else:
-            counted = sorted(set(to_numpy(self.support_).tolist()).difference(self._always()))
-            self.n_nonzero_coefs_ = np.unique(self._features[counted]).size
+        for name in _OF_OTHER_FITS:
+            self.__dict__.pop(name, None)
+        self._count_features(problem, result.support)
         self.n_iter_ = result.n_iter
         self.converged_ = result.converged
         self.offset_used_ = problem.offset_given
@@ -361,6 +437,15 @@ class SparseLinearModel(ColumnSelector, ModelWithInference):
         self._certificate = self._summary = None
         if not result.converged:
             warn(f"{type(self).__name__}: {self.stop_reason_}", ConvergenceWarning)
+
+    def _count_features(self, problem: Problem, support: Support) -> None:
+        """Set how many features were chosen, or which groups."""
+        if self.groups is not None:
+            self.groups_ = problem.groups(support)
+            self.n_nonzero_groups_ = len(self.groups_)
+        else:
+            counted = sorted(set(to_numpy(self.support_).tolist()).difference(self._always()))
+            self.n_nonzero_coefs_ = np.unique(self._features[counted]).size
 
     def _reason(self, problem: Problem, result: Result) -> str:
         """Return why the fit ended, with the names of the features whose coefficients grow without bound."""
@@ -379,14 +464,44 @@ class SparseLinearModel(ColumnSelector, ModelWithInference):
     def _linear_predictor(self, X: Any, offset: Any, method: str) -> Any:
         """Return X coef + intercept + offset, reading only the chosen columns; of several outputs a column for each."""
         check_is_fitted(self)
+        if is_blocks(X):
+            engine = self._validate_blocks(as_blocks(X, offset=None), reset=False).engine
+            coef, intercept = self._predictor()
+            u, given = predictors_of_blocks(engine, to_numpy(self.support_), to_numpy(coef), intercept, offset)
+            self._check_offset_given(given, method)
+            return u
         self._check_library(X, method)
         X = self._numbers_of(X)
         coef, intercept = self._predictor()
         offset = per_row(offset, X, "offset", tuple(coef.shape[:-1]))
         u = linear_predictor(X, self.support_, coef, intercept)
-        if offset is None and getattr(self, "offset_used_", False):
-            warn(f"{type(self).__name__} was fitted with an offset; {method} without one leaves it out")
+        self._check_offset_given(offset is not None, method)
         return u if offset is None else u + move(offset, u)
+
+    def _check_offset_given(self, given: bool, method: str) -> None:
+        """Warn of predictions without an offset by a model that was fitted with one."""
+        if not given and getattr(self, "offset_used_", False):
+            warn(f"{type(self).__name__} was fitted with an offset; {method} without one leaves it out")
+
+    @property
+    def _scored_loss(self) -> Any:
+        """The loss of which `score` is the share that predictions remove."""
+        return self._loss
+
+    def _score_blocks(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> Any:
+        """Return how well the model fits a table in blocks: one reading of the chosen columns, or two."""
+        check_is_fitted(self)
+        table = self._as_scored(self._validate_blocks(as_blocks(X, y, sample_weight, offset), reset=False))
+        several = self._takes_outputs and self.coef_.ndim == 2
+        coef, intercept = (self.coef_, self.intercept_) if several else self._predictor()
+        if coef.ndim == 2 and self._scored_loss.classifies:
+            return score_of_classes(table.engine, to_numpy(self.support_), to_numpy(coef), to_numpy(intercept))
+        read = score_of_outputs if several or coef.ndim == 2 else score_of_blocks
+        return read(table.engine, self._scored_loss, to_numpy(self.support_), to_numpy(coef), intercept)
+
+    def _as_scored(self, given: BlockTable) -> BlockTable:
+        """Return a table in blocks with targets as the loss takes them, and the weights that were given."""
+        return given
 
     def to_sklearn(self) -> Any:
         """Return the fitted estimator of scikit-learn that predicts the same.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import exp, log
 from typing import Any, ClassVar
 
@@ -12,6 +13,9 @@ from hardthresh.core.errors import InvalidInputError, format_value, warn
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.result import Result
 from hardthresh.losses import Loss, NegativeBinomial
+from hardthresh.losses.location import crossing
+from hardthresh.objectives import BlockedModel
+from hardthresh.objectives.readings import Sums
 
 from ..documentation import public_estimator
 from ..parameters import own_parameters
@@ -25,6 +29,8 @@ from .regressor import SparseRegressor
 _LEAST, _MOST = 1e-6, 1e6
 """The range of the shape theta. Beyond it the variance of a count is that of a Poisson count but for a millionth of its
 mean, and the likelihood, a difference of large numbers, has no more digits to tell shapes apart."""
+_MOST_LOG_MEAN = 300.0
+"""A mean whose square is finite."""
 _LARGE = 30.0
 """From which shape on the series of the slope of the likelihood is used. What it leaves out, theta^-7 / 30 of the
 largest term that is left, is then as small as the rounding of the formula itself is below."""
@@ -33,15 +39,19 @@ largest term that is left, is then as small as the rounding of the formula itsel
 class Shape(ScalarNuisance):
     """The shape theta of negative binomial counts of the largest likelihood."""
 
+    setting: ClassVar[str] = "dispersion"
     rounds: ClassVar[int] = 20
 
     def start(self, problem: Problem) -> Loss:
         """Return the loss with the shape of the counts themselves, for one expected count."""
-        objective = problem.with_loss(NegativeBinomial()).objective
-        at = objective.evaluate(0.0 * objective.zeros())
-        y, u, weights = rows_of(objective, at)
+        objective: Any = problem.with_loss(NegativeBinomial()).objective
+        w = 0.0 * objective.zeros()
+        if isinstance(objective, BlockedModel):
+            level = crossing(lambda c: float(objective.mean_of_rows(w, _sum_of_gradients, c)[0]), 0.0)
+            return NegativeBinomial(_shape_of_blocks(objective, w, level))
+        y, u, weights = rows_of(objective, objective.evaluate(w))
         u = u + NegativeBinomial().constant(y, weights, u)
-        return NegativeBinomial(_most_likely_shape(y, np.exp(u), weights))
+        return NegativeBinomial(_shape_of_rows(y, u, weights))
 
     def parameter(self, loss: Loss) -> float:
         """Return theta."""
@@ -54,23 +64,48 @@ class Shape(ScalarNuisance):
 
     def update(self, objective: Any, at: Evaluation) -> float:
         """Return the most likely theta for the predictions at a point."""
+        if isinstance(objective, BlockedModel):
+            return _shape_of_blocks(objective, at.point, 0.0)
         y, u, weights = rows_of(objective, at)
-        return _most_likely_shape(y, np.exp(np.minimum(u, 300.0)), weights)  # the square of which is finite
+        return _shape_of_rows(y, np.minimum(u, _MOST_LOG_MEAN), weights)
 
     def merit(self, objective: Any, at: Evaluation) -> float:
         """Return minus the mean log-likelihood, and the ridge."""
+        if isinstance(objective, BlockedModel):
+            return at.value - objective.mean_saturated()
         y, u, weights = rows_of(objective, at)
         loss: Loss = objective.loss
         ridge = at.value - loss.weighted_mean(y, u, weights)
         return 0.5 * loss.minus_twice_log_likelihood(y, u, weights, 1.0) + ridge
 
 
-def _most_likely_shape(y: np.ndarray, mean: np.ndarray, weights: np.ndarray) -> float:
+def _shape_of_rows(y: np.ndarray, u: np.ndarray, weights: np.ndarray) -> float:
+    """Return the most likely theta of counts in memory, given the logarithms of their means."""
+    mean = np.exp(u)
+    return _most_likely_shape(lambda theta: float(weights @ shape_slopes(y, mean, theta)))
+
+
+def _shape_of_blocks(objective: BlockedModel, w: np.ndarray, shift: float) -> float:
+    """Return the most likely theta of counts over blocks, for the predictions at a point plus a shift: no reading."""
+    return _most_likely_shape(lambda theta: float(objective.mean_of_rows(w, _sum_of_slopes, shift, theta)[0]))
+
+
+def _sum_of_slopes(y: np.ndarray, u: np.ndarray, weight: np.ndarray, shift: float, theta: float) -> Sums:
+    """Return the sum of the slopes of the log-likelihoods of some counts in theta."""
+    return (np.asarray(weight @ shape_slopes(y, np.exp(np.minimum(u + shift, _MOST_LOG_MEAN)), theta)),)
+
+
+def _sum_of_gradients(y: np.ndarray, u: np.ndarray, weight: np.ndarray, shift: float) -> Sums:
+    """Return the sum of the derivatives of the losses of a dispersion of 1 in their predictions plus a shift."""
+    return (np.asarray(weight @ NegativeBinomial().gradient(y, u + shift)),)
+
+
+def _most_likely_shape(slope_at: Callable[[float], float]) -> float:
     """Return the theta at which the slope of the log-likelihood, that of few examples from above, crosses zero."""
     from scipy.optimize import brentq
 
     def slope(place: float) -> float:
-        return float(weights @ shape_slopes(y, mean, exp(place)))
+        return slope_at(exp(place))
 
     low, high = log(_LEAST), log(_MOST)
     if slope(high) >= 0.0:
@@ -184,6 +219,9 @@ class SparseNegativeBinomialRegression(SparseRegressor):
     def _check_attributes(self) -> None:
         super()._check_attributes()
         check_numbers(self, dispersion_=())
+
+    def _parameter_of(self, loss: Any) -> dict[str, Any]:
+        return {"dispersion_": 1.0 / loss.theta}
 
     def _nuisance(self) -> Nuisance | None:
         return Shape() if isinstance(self.dispersion, str) else None

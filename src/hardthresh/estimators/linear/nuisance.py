@@ -13,12 +13,13 @@ import numpy as np
 from hardthresh.arrays import double, to_numpy
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.result import Result, Status
+from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
 from hardthresh.losses import Loss
-from hardthresh.losses.location import weighted_quantile
 from hardthresh.solvers.refinement import FULL_SOLVE, polish, refine
 
 from .problem import Problem
+from .targets import RowTargets
 
 _ROUNDS = 60
 """Limit of refits on one support; 4 to 10 suffice by the secant method, and 69 to 89 by alternation where shapes of
@@ -30,8 +31,6 @@ _UNSETTLED = (
     f"the parameter of the loss, which is estimated with the coefficients, still changed after {_ROUNDS} rounds; "
     "choose fewer features, or set the parameter"
 )
-_TO_SD = 1.4826
-"""A median absolute deviation times this is the standard deviation of normal numbers."""
 
 Solve = Callable[[Problem, Any], Result]
 """Searches the coefficients of a problem from a starting point, or from none."""
@@ -65,6 +64,9 @@ class Nuisance(ABC):
     has_likelihood: ClassVar[bool] = True
     """Whether fits with different parameters can be compared by a criterion."""
 
+    setting: ClassVar[str]
+    """The parameter of estimators that sets it in the place of an estimate."""
+
     @abstractmethod
     def start(self, problem: Problem) -> Loss:
         """Return the loss of the first search."""
@@ -72,6 +74,14 @@ class Nuisance(ABC):
     @abstractmethod
     def finish(self, problem: Problem, result: Result) -> Fit:
         """Return the fit on the support of a result, with the parameter that belongs to it."""
+
+    def vanishes(self, problem: Problem) -> bool:
+        """Return whether the parameter of a problem is at an end of its range, where searches take very long."""
+        return False
+
+    def of_targets(self, targets: RowTargets, k: int, intercept: bool) -> Loss | None:
+        """Return the loss of a first search for k features, for some targets less the offset; None if any will do."""
+        return None
 
     def of_fold(self, pilot: Problem, solve: Solve) -> Any:
         """Return the loss of all models of a fold: that of a pilot model, which has few features."""
@@ -100,10 +110,19 @@ class ScalarNuisance(Nuisance):
     def finish(self, problem: Problem, result: Result) -> Fit:
         """Return the fit on the support of a result, with the parameter that belongs to it.
 
-        Refits and updates alternate, and the secant method on the logarithm of the parameter speeds them up. Where the
-        parameter does not settle within the limit of rounds, the result says that it has not converged.
+        Where the parameter does not settle within the limit of rounds, the result says that it has not converged.
         """
-        place, before, w = log(self.parameter(pointwise(problem))), None, result.w
+        problem, at, settled = self.settled(problem, result.w)
+        if not settled and result.converged:
+            result = replace(result, status=Status.MAX_ITER, message=_UNSETTLED)
+        return Fit(problem, moved(problem, result, at), self.merit(problem.objective, at))
+
+    def settled(self, problem: Problem, w: Array) -> tuple[Problem, Evaluation, bool]:
+        """Return a problem with the parameter that belongs to the support of a point, the fit, and whether it settled.
+
+        Refits and updates alternate, and the secant method on the logarithm of the parameter speeds them up.
+        """
+        place, before = log(self.parameter(pointwise(problem))), None
         for _ in range(_ROUNDS):
             problem = problem.with_loss(self.loss(exp(place)))
             at = refitted(problem, w)
@@ -114,15 +133,68 @@ class ScalarNuisance(Nuisance):
                 if 0.0 < secant / gap < 100.0:  # it goes on in the direction of the update
                     step = secant
             if abs(step) <= _SETTLED:
-                break
+                return problem, at, True
             before, place = (place, gap), place + step
-        else:
-            if result.converged:
-                result = replace(result, status=Status.MAX_ITER, message=_UNSETTLED)
-        return Fit(problem, moved(problem, result, at), self.merit(problem.objective, at))
+        return problem, at, False
 
 
-def settle(nuisance: Nuisance, problem: Problem, solve: Solve, w0: Any) -> tuple[Problem, Result]:
+@dataclass(frozen=True, slots=True)
+class FirstFit:
+    """A fit among the columns of a table in blocks that are known, with the parameter that belongs to its support.
+
+    Attributes
+    ----------
+    problem : Problem
+        The problem, with the loss.
+    at : Evaluation
+        The fit.
+    merit : float
+        What fits with different parameters are compared by; smaller is better.
+    key : tuple of int
+        The support.
+    """
+
+    problem: Problem
+    at: Evaluation
+    merit: float
+    key: tuple[int, ...]
+
+
+def first_fit(nuisance: Nuisance, problem: Problem, search: Callable[[Problem, Any], Any], w0: Any) -> FirstFit | None:
+    """Return the best fit among known columns, by the alternation of `settle`: no reading.
+
+    None where no columns are known, and where the parameter vanishes.
+
+    Parameters
+    ----------
+    nuisance, problem, w0 :
+        As for `settle`.
+    search : callable
+        Returns the answer of a problem among the known columns, from a starting point.
+    """
+    best: FirstFit | None = None
+    seen: set[tuple[int, ...]] = set()
+    for _ in range(nuisance.rounds if isinstance(nuisance, ScalarNuisance) else 0):
+        w = search(problem, w0)
+        if w is None:
+            break
+        key = _key(problem.constraint.project(w).support)
+        if key in seen:
+            break
+        seen.add(key)
+        assert isinstance(nuisance, ScalarNuisance)
+        problem, at, _ = nuisance.settled(problem, w)
+        if nuisance.vanishes(problem):
+            return None
+        merit, w0 = nuisance.merit(problem.objective, at), at.point
+        if best is None or merit < best.merit:
+            best = FirstFit(problem, at, merit, key)
+    return best
+
+
+def settle(
+    nuisance: Nuisance, problem: Problem, solve: Solve, w0: Any, first: FirstFit | None = None
+) -> tuple[Problem, Result]:
     """Return the best fit of a problem whose loss has a parameter to estimate, and the problem with its loss.
 
     Each search is for the parameter that belongs to the support of the one before, and starts from there. They end when
@@ -138,27 +210,44 @@ def settle(nuisance: Nuisance, problem: Problem, solve: Solve, w0: Any) -> tuple
         Searches the coefficients of a problem from a starting point.
     w0 : array, optional
         Where the first search starts.
+    first : FirstFit, optional
+        A fit whose loss the problem has and whose point is `w0`: if the first search returns its support, it is the
+        last one.
 
     Notes
     -----
-    Heuristic. Where supports alternate, the one of the best merit is kept.
+    Heuristic. Where supports alternate, the one of the best merit is kept. Over blocks no features are searched with a
+    parameter that vanishes.
     """
     best: Fit | None = None
-    seen = set()
+    seen: set[tuple[int, ...]] = set()
     for _ in range(nuisance.rounds):
         result = solve(problem, w0)
-        key = tuple(to_numpy(result.support.indices).tolist())
+        key = _key(result.support)
         if result.status is Status.NO_MINIMISER:
             return problem, result
         if key in seen:
             break
+        if first is not None and not seen:
+            seen.add(first.key)
+            best = Fit(first.problem, moved(first.problem, result, first.at), first.merit)
+            if key == first.key:
+                best = nuisance.finish(problem, result)
+                break
         seen.add(key)
         fit = nuisance.finish(problem, result)
         if best is None or fit.merit < best.merit:
             best = fit
         problem, w0 = fit.problem, fit.result.w
+        if not problem.in_memory and nuisance.vanishes(problem):
+            break
     assert best is not None
     return best.problem, best.result
+
+
+def _key(support: Support) -> tuple[int, ...]:
+    """Return the coordinates of a support."""
+    return tuple(to_numpy(support.indices).tolist())
 
 
 def refitted(problem: Problem, w: Array) -> Evaluation:
@@ -166,13 +255,14 @@ def refitted(problem: Problem, w: Array) -> Evaluation:
     objective, constraint = problem.objective, problem.constraint
     fit = refine(objective, constraint, constraint.project(w), cg_iterations=0, rounds=FULL_SOLVE)
     fit = polish(objective, constraint, fit)
-    return objective.evaluate(fit.projection.point, fit.prediction)
+    return problem.evaluated_on(fit.projection.support, fit.projection.point, fit.prediction)
 
 
 def moved(problem: Problem, result: Result, at: Evaluation) -> Result:
-    """Return a result at another point of a problem with another loss."""
+    """Return a result at another point of a problem with another loss, and the objective without features of that."""
     support = problem.constraint.project(at.point).support
-    state = replace(result.state, at=at, support=support)
+    null_value = float(problem.objective.value(problem.objective.null_point()))
+    state = replace(result.state, at=at, support=support, trace=replace(result.state.trace, null_value=null_value))
     return replace(result, w=at.point, support=support, value=at.value, state=state, objective=problem.objective)
 
 
@@ -180,24 +270,6 @@ def rows_of(objective: Any, at: Evaluation) -> tuple[np.ndarray, np.ndarray, np.
     """Return targets, predictions and weights, which sum to 1, in double precision."""
     u = objective.predict(at.point) if at.prediction is None else at.prediction
     return double(objective.y), double(u), double(objective.weights)
-
-
-def spread(problem: Problem) -> float:
-    """Return a scale of the targets less the offset that outliers hardly change.
-
-    It is that of their median absolute deviation, from zero if there is no intercept; or where more than half of them
-    are equal, their standard deviation, and 1 if all are.
-    """
-    objective: Any = problem.objective
-    y, weights = double(objective.y), double(objective.weights)
-    r = y if objective.offset is None else y - double(objective.offset)
-    centre = weighted_quantile(r, weights, 0.5) if problem.intercept else 0.0
-    scale = _TO_SD * weighted_quantile(np.abs(r - centre), weights, 0.5)
-    size = float(np.max(np.abs(r), initial=0.0)) or 1.0
-    if not scale > 1e-12 * size:
-        z = r / size
-        scale = size * float(np.sqrt(weights @ (z - weights @ z) ** 2))
-    return scale if scale > 1e-12 * size else size
 
 
 def pointwise(problem: Problem) -> Loss:

@@ -51,6 +51,11 @@ def compare_with_none(gain: float, error: float, p_value: Callable[[], float], *
     return NullComparison(value <= _LEVEL, value)
 
 
+def is_clear(gain: float, error: float) -> bool:
+    """Return whether a gain is so many standard errors that no test is needed."""
+    return gain > _CLEAR * error
+
+
 def mean_over_rows(gains: np.ndarray, rows: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
     """Return the weighted mean of the gains on held-out rows, and its standard error.
 

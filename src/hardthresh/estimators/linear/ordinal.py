@@ -21,13 +21,14 @@ from ..soundness import check_coefficients, check_numbers, check_present
 from ..table import Table
 from ..upgrades import CHOSEN_BY_EBIC
 from .classifier import ScoredByAccuracy
-from .model import SparseLinearModel
+from .lazy import lazy
 from .problem import Problem, point_of
+from .streaming import StreamedModel
 
 
 @public_estimator("ordinal_regression", intercept_and_scale="standardize : bool", upgrades=[CHOSEN_BY_EBIC])
 @own_parameters(without=["fit_intercept"])
-class SparseOrdinalRegression(ScoredByAccuracy, SparseLinearModel):
+class SparseOrdinalRegression(ScoredByAccuracy, StreamedModel):
     r"""Regression of ordered classes with at most k features: the cumulative logit, with proportional odds.
 
     .. math:: P(y_i \le c) = \frac{1}{1 + e^{-(t_c - u_i)}}, \qquad u_i = x_i^\top b + o_i,
@@ -79,9 +80,12 @@ class SparseOrdinalRegression(ScoredByAccuracy, SparseLinearModel):
     (1, 3)
     """
 
+    _takes_blocks: ClassVar[bool] = False
     _loss_type: ClassVar[Any] = Ordinal
+    _needs_all_rows: ClassVar[str] = "the thresholds between ordered classes are fitted to all rows; use fit"
     fit_intercept = False
 
+    @lazy
     def predict_proba(self, X: Any, offset: Any = None) -> Any:
         """Return the probabilities of the classes, shape (n_samples, n_classes). Only the chosen columns are read.
 
@@ -94,6 +98,7 @@ class SparseOrdinalRegression(ScoredByAccuracy, SparseLinearModel):
         """
         return self._class_probabilities(X, offset, "predict_proba")
 
+    @lazy
     def predict(self, X: Any, offset: Any = None) -> Any:
         """Return the most probable class of each row, shape (n_samples,); the lower one of equal ones.
 

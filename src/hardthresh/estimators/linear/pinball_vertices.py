@@ -15,7 +15,8 @@ _INDEPENDENT = (1e-6, 1e-9, 1e-12)
 """Rows are independent if they differ from all combinations of others by more than the first share at which there are
 as many as columns. Arbitrary."""
 _RANK = 1e-10
-"""Share of the largest singular value of the columns below which a singular value is zero. Arbitrary."""
+"""Share of the largest singular value of the columns below which a singular value is zero: of the rows themselves, not
+of products of columns, as `hardthresh.arrays.linalg.DEPENDENT` is, whose root is 3e-5. Arbitrary."""
 _APART = 1e-11
 """Share of the largest residual by which targets are moved so that no vertices coincide. Far above rounding; the sum
 of the losses changes by no larger share of its terms."""

@@ -9,19 +9,36 @@ import numpy as np
 
 from hardthresh.constraints import RowSparsity, Sparsity
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.designs import Design, as_design
-from hardthresh.losses import BaseLoss, Ordinal, VectorLoss
-from hardthresh.objectives import LinearModel, MultiOutputModel, OrdinalModel
+from hardthresh.designs import as_design
+from hardthresh.losses import BaseLoss, Ordinal
+from hardthresh.objectives import (
+    BlockedClasses,
+    BlockedLeastSquares,
+    BlockedModel,
+    BlockedOutputs,
+    LinearModel,
+    MultiOutputModel,
+    OrdinalModel,
+)
+from hardthresh.objectives.kept_classes import KeptClasses
 from hardthresh.solvers.start import starting_point
 
-from ..table import Table, standardize_table
+from ..posed import Asked, objective_of
+from ..table import Scaling, Table
+from .blocked_problem import BlockedProblem
+from .blocked_rows_problem import BlockedClassesProblem, BlockedRowsProblem, KeptClassesProblem
 from .bounds import Bounds
 from .columns import ColumnGroups, ColumnLists
 from .ordinal_problem import OrdinalProblem
-from .problem import ColumnConstraint, Objective, Problem
+from .problem import ColumnConstraint, Problem
 from .rows_problem import RowsProblem
 
-_KINDS: dict[type[Objective], type[Problem]] = {
+_KINDS: dict[type, type[Problem]] = {
+    BlockedClasses: BlockedClassesProblem,
+    BlockedLeastSquares: BlockedProblem,
+    BlockedModel: BlockedProblem,
+    BlockedOutputs: BlockedRowsProblem,
+    KeptClasses: KeptClassesProblem,
     LinearModel: Problem,
     MultiOutputModel: RowsProblem,
     OrdinalModel: OrdinalProblem,
@@ -42,6 +59,8 @@ def build_problem(
     name: Callable[[int], str],
     groups: ColumnGroups | ColumnLists | None = None,
     levels: Collection[int] = (),
+    scaling: Scaling | None = None,
+    loss_of_rows: Callable[[np.ndarray, np.ndarray, int], Any] | None = None,
 ) -> Problem:
     """Return the problem of fitting a table.
 
@@ -68,6 +87,10 @@ def build_problem(
         Groups of columns, of which k are chosen. They have no bounds, and those of matrices do not overlap.
     levels : collection of int
         The columns that are levels of categorical ones, which some rows may lack.
+    scaling : Scaling, optional
+        How the columns are standardised, where the table is not all of the rows; default: by their own moments.
+    loss_of_rows : callable, optional
+        Returns the loss with which some rows of a table in blocks are searched; see `Asked`.
 
     Returns
     -------
@@ -79,48 +102,46 @@ def build_problem(
         If an always-included column is constant, entries are so large that the scale of a column overflows, or there
         are bounds and several predictions.
     """
-    standardized, weights = standardize_table(
-        table, fit_intercept=fit_intercept, scale=scale, centre=fit_intercept or not loss.takes_intercept
+    d = int(table.X.shape[1])
+    ridge = np.full(d + fit_intercept, alpha)
+    ridge[[*always_include, *range(d, ridge.size)]] = 0.0
+
+    def constraint(k: int, inverse_scale: Any, shape: tuple[int, ...]) -> ColumnConstraint:
+        free = (*always_include, *range(d, shape[0]))
+        return _constraint(shape, k, free, groups, bounds, inverse_scale)
+
+    asked = Asked(
+        loss=loss,
+        k=k,
+        ridge=ridge,
+        fit_intercept=fit_intercept,
+        scale=scale,
+        constraint=lambda k, inverse_scale, *outputs: constraint(k, inverse_scale, (*ridge.shape, *outputs)),
+        grouped=groups is not None,
+        scaling=scaling,
+        loss_of_rows=loss_of_rows,
     )
-    inverse_scale = standardized.inverse_scale
-    d = inverse_scale.shape[0]
+    posed = table.pose(asked)
     for j in always_include:
-        if fit_intercept and float(inverse_scale[j]) == 0.0 and j not in levels:
+        if scaling is None and fit_intercept and float(posed.inverse_scale[j]) == 0.0 and j not in levels:
             raise InvalidInputError(
                 f"always_include names {name(j)}, which is constant and cannot be told from the intercept; leave it out"
             )
-    level, offset = loss.initial_prediction(table.y, weights) if fit_intercept else 0.0, table.offset
-    if level:
-        loss.check_targets(table.y)  # before they are blamed on the offset
-        offset = level + (0 * table.y if offset is None else offset)
-    ridge = np.full(standardized.shape[1], alpha)
-    ridge[[*always_include, *range(d, ridge.size)]] = 0.0
-    objective = _objective(standardized, table.y, loss, sample_weight=table.sample_weight, offset=offset, l2=ridge)
-    free = (*always_include, *range(d, objective.shape[0]))
-    return _KINDS[type(objective)](
-        objective,
-        _constraint(objective, k, free, groups, bounds, inverse_scale),
-        standardized.mean,
-        inverse_scale,
+    return _KINDS[type(posed.objective)](
+        posed.objective,
+        constraint(k, posed.inverse_scale, tuple(posed.objective.shape)),
+        posed.mean,
+        posed.inverse_scale,
         fit_intercept,
-        level,
-        table.offset is not None,
+        posed.level,
+        posed.offset_given,
         None if groups is not None else bounds,
         table.codes,
     )
 
 
-def _objective(design: Design, y: Any, loss: BaseLoss, **settings: Any) -> Objective:
-    """Return the objective of a loss: its kind says what a prediction is, and an ordinal one has thresholds besides."""
-    if isinstance(loss, Ordinal):
-        return OrdinalModel(design, y, **settings)
-    if isinstance(loss, VectorLoss):
-        return MultiOutputModel(design, y, loss, **settings)
-    return LinearModel(design, y, loss, **settings)  # type: ignore[arg-type]
-
-
 def _constraint(
-    objective: Objective,
+    shape: tuple[int, ...],
     k: int,
     free: tuple[int, ...],
     groups: ColumnGroups | ColumnLists | None,
@@ -128,7 +149,7 @@ def _constraint(
     inverse_scale: Any,
 ) -> ColumnConstraint:
     """Return the set of points with k columns, or groups of them, besides the free coordinates."""
-    size, *several = objective.shape
+    size, *several = shape
     if several:
         if bounds is not None:
             raise InvalidInputError("bounds, and positive=True, are for models of one output or of two classes")
@@ -164,7 +185,7 @@ def null_loss(loss: BaseLoss, y: np.ndarray, sample_weight: np.ndarray, offset: 
     ordered = isinstance(loss, Ordinal)
     column = np.zeros((len(y), 1)) if ordered else np.ones((len(y), 1))
     known = offset if ordered else offset[:, present]
-    model = _objective(as_design(column), label.astype(float), loss, sample_weight=sample_weight, offset=known)
+    model = objective_of(as_design(column), label.astype(float), loss, sample_weight=sample_weight, offset=known)
     free = tuple(range(1, present.size)) if ordered else (0,)
     kind = Sparsity if ordered else RowSparsity
     return float(starting_point(model, kind(0, free=free), None)[0].value)

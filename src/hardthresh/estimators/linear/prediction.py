@@ -11,6 +11,7 @@ import numpy as np
 from hardthresh.arrays import double
 from hardthresh.core.objective import Evaluation
 from hardthresh.losses import Loss
+from hardthresh.objectives.blocked import Blocked
 from hardthresh.selection import stacking_weights
 
 from .held_out import calibration, held_out_scores
@@ -108,6 +109,8 @@ class PointwisePrediction(PredictionModel):
 
         They are where all targets are far from the prediction, as that of the median of two values.
         """
+        if isinstance(objective, Blocked):
+            return float(objective.mean_curvature(at))
         weights = double(objective.weights)
         curvature = double(self.loss.curvature(objective.y, at.prediction))
         return float(weights @ np.broadcast_to(curvature, (weights.size,))) or self.loss.curvature_bound

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.sparse import issparse
 
-from hardthresh.arrays import gather, move, namespace, to_numpy
-from hardthresh.certificates.effects import dispersion, standard_errors
+from hardthresh.arrays import double, gather, move, namespace, to_numpy
+from hardthresh.certificates.effects import dispersion, robust_errors, standard_errors
 from hardthresh.certificates.swap import units
 from hardthresh.constraints import GroupSparsity, OverlappingGroupSparsity, RowSparsity, Sparsity
 from hardthresh.constraints.labels import changed
@@ -18,12 +18,15 @@ from hardthresh.core.checking import checked_integer
 from hardthresh.core.constraint import coordinate_budget
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import Evaluation
+from hardthresh.core.solver import Solver
+from hardthresh.core.state import State
 from hardthresh.core.support import Support
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 from hardthresh.losses import Loss, VectorLoss
 from hardthresh.objectives import LinearModel, MultiOutputModel
 from hardthresh.solvers.model_supports import model_supports, null_evaluation
+from hardthresh.solvers.start import starting_point
 from hardthresh.solvers.working_set.half_samples import least_squares_half_samples
 from hardthresh.solvers.working_set.support_grid import refit_supports
 
@@ -32,6 +35,7 @@ from ..table import take_columns
 from .bounds import Bounds
 from .examined import Examined
 from .fingerprint import Fingerprint
+from .weighting import Weighting, counts_of
 
 Objective: TypeAlias = LinearModel | MultiOutputModel
 ColumnConstraint: TypeAlias = Sparsity | GroupSparsity | OverlappingGroupSparsity | RowSparsity
@@ -56,7 +60,7 @@ class Problem:
         The mean of each column and the factor after subtracting it; 0 marks a constant column.
     intercept : bool
         Whether there is one.
-    level : float
+    level : float, or array of shape (n_outputs,)
         The part of the objective's offset that belongs to the intercept: it makes the intercept small.
     offset_given : bool
         Whether the table has an offset.
@@ -71,7 +75,7 @@ class Problem:
     mean: Array
     inverse_scale: Array
     intercept: bool
-    level: float = 0.0
+    level: Any = 0.0
     offset_given: bool = False
     bounds: Bounds | None = None
     codes: Any = None
@@ -92,27 +96,86 @@ class Problem:
         """Return the problem with another loss."""
         return replace(self, objective=self.objective.with_loss(loss))
 
+    def begin(self, w0: Array | None, solver: Solver, seed: int) -> tuple[Array | None, State | None]:
+        """Return the point or the state in which a run from a point begins; None for a start of the solver's own."""
+        return w0, None
+
+    def answer_on_known_columns(self, solver: Solver, seed: int, w0: Array | None) -> Array | None:
+        """Return the answer among the columns that are known where all others would have to be read; else None."""
+        return None
+
+    def start_of(self, points: Sequence[Array], place: int) -> Array | None:
+        """Return where the fit with a chosen number of features begins, of which a first fit is known; None as any."""
+        return None
+
+    def going_on(self, last: Array, chosen: Array | None) -> Array | None:
+        """Return where a run begins that goes on from a last fit; `chosen` is where it would begin without."""
+        return last
+
+    def separated(self, w: Array) -> bool | None:
+        """Return whether a point puts each row on the side of its class, where that alone can be told; else None."""
+        return None
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether there is a prediction of each row here."""
+        return True
+
+    def to_prove(self) -> Problem:
+        """Return the problem in the form in which a search for a proof reads it again and again."""
+        return self
+
+    def share_right(self, at: Evaluation, decide: Callable[[np.ndarray], np.ndarray]) -> float:
+        """Return the share of the weight of rows whose target is what `decide` makes of their predictions."""
+        return float(double(self.objective.weights) @ (double(self.objective.y) == decide(double(at.prediction))))
+
+    def evaluated_on(self, support: Support, w: Array, prediction: Array | None = None) -> Evaluation:
+        """Return the evaluation of a point of a support; of its gradient there may be the part on the support alone."""
+        return self.objective.evaluate(w, prediction)
+
+    def weighting(self) -> Weighting:
+        """Return what is known of the weights of the rows."""
+        weights = self.objective.weights
+        return Weighting.of(counts_of(self.objective), float(namespace(weights).finfo(weights.dtype).eps))
+
+    def correlations(self, columns: np.ndarray) -> np.ndarray:
+        """Return the correlations of some columns, increasing, with the weights of the rows; NaN for constant ones."""
+        X = double(self.objective.design.columns(move(columns, self.mean)).dense())
+        weights = double(self.objective.weights)
+        X = X[: weights.size]  # a model of ordered classes has its rows twice
+        X = X - weights @ X
+        return as_correlations(X.T @ (X * weights[:, None]))
+
     def coordinates(self, support: Support) -> Array:
         """Return the places of a support along the first axis of a point, increasing."""
         return support.indices
+
+    def null_evaluation(self) -> Evaluation:
+        """Return the null model, evaluated."""
+        return starting_point(self.objective, self.constraint, None)[0]
 
     def supports_by_model(self, sizes: Sequence[int], ridge: float, tol: float) -> list[np.ndarray] | None:
         """Return the supports of some sizes that quadratic models choose with a ridge; see `model_supports`."""
         return model_supports(self.objective, lambda size: self.with_budget(size).constraint, sizes, ridge, tol)
 
     def supports_of_parts(
-        self, parts: Sequence[np.ndarray], ridge: float, *, standardize: bool, tol: float
-    ) -> list[np.ndarray] | None:
+        self, parts: Sequence[np.ndarray], ridge: float, at: Array, *, standardize: bool, tol: float
+    ) -> list[np.ndarray | str] | None:
         """Return the columns that are chosen on each of several parts of the rows; see `least_squares_half_samples`.
 
-        None for other losses, and for sets of anything but single coordinates.
+        None for other losses, and for sets of anything but single coordinates. `at` is the fit to all rows.
         """
         selection = coordinate_budget(self.constraint, tuple(self.objective.shape))
         if selection is None or not isinstance(self.objective, LinearModel) or not self.objective.traits.quadratic:
             return None
-        return least_squares_half_samples(
+        found = least_squares_half_samples(
             self.objective, selection, parts, ridge, intercept=self.intercept, standardize=standardize, tol=tol
         )
+        return [*found]
+
+    def of_parts(self, parts: Any, *, standardize: bool) -> Iterator[Problem | str] | None:
+        """Return the problem of each of several parts of the rows, or why there is none; None for rows in memory."""
+        return None
 
     def minimisers(
         self, supports: Sequence[np.ndarray], sizes: Sequence[int], ridges: np.ndarray
@@ -134,7 +197,7 @@ class Problem:
             coef = self.bounds.clip(coef)
         shift = namespace(w).sum(coef * self.mean, axis=-1)
         intercept = (w[..., d] if self.intercept else 0 * w[..., 0]) - shift
-        return coef, intercept + self.level if self.level else intercept
+        return coef, intercept + self.level if np.any(self.level) else intercept
 
     def parts(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the coefficients of standardised columns and the intercepts of points, along the last axis."""
@@ -161,7 +224,7 @@ class Problem:
         if self.bounds is not None:
             coefs = self.bounds.clip(coefs, columns)
         intercepts = intercepts - coefs @ mean
-        return coefs, intercepts + self.level if self.level else intercepts
+        return coefs, intercepts + self.level if np.any(self.level) else intercepts
 
     def point(self, coef: Array, intercept: Array) -> Array:
         """Return the point of given coefficients: the inverse of `coefficients`."""
@@ -226,6 +289,11 @@ class Problem:
         """Return the standard errors for the `coordinates` of a support, of n examples; see `standard_errors`."""
         return standard_errors(self.objective, at, support, n)
 
+    def robust_errors(self, at: Evaluation, support: Support, frequency: bool, groups: np.ndarray | None) -> np.ndarray:
+        """Return the robust ones, with weights that say how often rows are repeated or not; see `robust_errors`."""
+        assert isinstance(self.objective, LinearModel)
+        return robust_errors(self.objective, at, support, counts_of(self.objective) if frequency else None, groups)
+
     def dispersion(self, at: Evaluation, support: Support, n: float) -> float | None:
         """Return the dispersion of n targets about the model; None for losses that have none."""
         if self.objective.loss.unit_dispersion:
@@ -265,7 +333,10 @@ class Problem:
 
 def point_of(problem: Problem, coef: np.ndarray, intercept: Any, whose: str) -> Any:
     """Return the point of a problem for coefficients, which a message calls `whose`, in the precision of its data."""
-    has, needs = coef.shape[:-1], tuple(problem.objective.shape)[1:]
+    needs = tuple(problem.objective.shape)[1:]
+    if needs == (1,) and coef.ndim == 1:  # of a column of targets, whose predictor is one
+        coef, intercept = coef[None], np.atleast_1d(intercept)
+    has = coef.shape[:-1]
     if has != needs:
         raise InvalidInputError(
             f"{whose} has coefficients of shape {(*has, coef.shape[-1])}, these targets need {(*needs, coef.shape[-1])}"
@@ -300,3 +371,11 @@ def _cone(bound: np.ndarray | None, chosen: Array) -> np.ndarray | None:
         return None
     own = bound[to_numpy(chosen)]
     return np.where(own == 0, 0.0, np.copysign(np.inf, own))
+
+
+def as_correlations(covariance: np.ndarray) -> np.ndarray:
+    """Return the correlations of covariances; NaN for a variance of zero."""
+    length = np.sqrt(covariance.diagonal())
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values: np.ndarray = covariance / length / length[:, None]
+    return values

@@ -12,7 +12,7 @@ from hardthresh.arrays import double, gather, move, namespace, scatter, to_numpy
 from hardthresh.constraints import Sparsity
 from hardthresh.core.checking import checked_number
 from hardthresh.core.constraint import CoordinateBudget, coordinate_budget
-from hardthresh.core.errors import InvalidInputError, format_value
+from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
 from hardthresh.core.objective import Evaluation, value_rounding
 from hardthresh.core.result import Result, Status
 from hardthresh.losses import Loss, Quantile, VectorLoss
@@ -25,11 +25,12 @@ from ..upgrades import CHOSEN_BY_EBIC, CHOSEN_BY_FOLDS
 from .criterion import number_of_examples
 from .cross_validation import SparseLinearModelCV
 from .held_out import held_out_scores
-from .nuisance import Fit, Nuisance, Solve, moved, refitted, rows_of, spread
+from .nuisance import Fit, Nuisance, Solve, moved, refitted, rows_of
 from .pinball_vertices import minimise_pinball
 from .prediction import PointwisePrediction, PredictionModel
 from .problem import Problem
 from .regressor import SparseRegressor
+from .targets import spread, targets_of
 
 _LEAST_SMOOTHING = 0.05
 """The smoothing of the search is at least this share of the scale of the targets; with less few rows have curvature,
@@ -67,7 +68,7 @@ class Smoothing(Nuisance):
         size = problem.constraint.k if problem.constraint.k else 0
         width = max(_LEAST_SMOOTHING, sqrt(tau * (1 - tau)) * ((size + log(max(n, 2.0))) / n) ** 0.4)
         least = 0.0 if problem.intercept else 1.0  # targets far from zero have curvature there all the same
-        h = max(width, least) * spread(problem)
+        h = max(width, least) * spread(targets_of(objective), problem.intercept)
         return Quantile(tau, max(h, _BEYOND * self._enough(problem, _CURVED_PER_COEFFICIENT * (size + 1))))
 
     def of_fold(self, pilot: Problem, solve: Solve) -> Loss:
@@ -278,6 +279,7 @@ class SparseQuantileRegression(SparseRegressor):
     """
 
     _loss_type: ClassVar[type[Loss]] = Quantile
+    _needs_all_rows: ClassVar[str] = "the loss has a kink, at which steps of one length do not settle; use fit"
 
     quantile: float
     smoothing: Any
@@ -293,6 +295,13 @@ class SparseQuantileRegression(SparseRegressor):
         elif self.smoothing != "auto":
             raise InvalidInputError(f'smoothing must be "auto" or a number > 0, got {format_value(self.smoothing)}')
         super()._check_settings()
+
+    def _check_blocks(self) -> None:
+        if isinstance(self.smoothing, str):
+            raise CapabilityError(
+                f"{type(self).__name__} is not fitted to tables in blocks without a smoothing: the pinball loss has a "
+                "kink, and passes through single rows; give smoothing, or rows that fit into memory"
+            )
 
     def _nuisance(self) -> Nuisance | None:
         return Smoothing(self.quantile) if isinstance(self.smoothing, str) else None
@@ -329,6 +338,8 @@ class SparseQuantileRegressionCV(SparseLinearModelCV, SparseQuantileRegression):
     >>> model.support_
     array([ 4, 30])
     """
+
+    _takes_blocks: ClassVar[bool] = False
 
     def _prediction_model(self, loss: Loss | VectorLoss, table: Table) -> PredictionModel:
         assert isinstance(loss, Quantile)

@@ -12,24 +12,22 @@ from hardthresh.arrays import all_finite, double, to_numpy
 from hardthresh.core.errors import warn
 
 from ..base import numpy_dtype
-from .model import SparseLinearModel
+from ..blocked import is_blocks
+from .lazy import lazy
+from .streaming import StreamedModel
 
 
-class SparseRegressor(RegressorMixin, SparseLinearModel):
+class SparseRegressor(RegressorMixin, StreamedModel):
     """Base of the estimators that predict a number: the mean of a loss at the linear predictor."""
 
-    @property
-    def _scored_loss(self) -> Any:
-        """The loss of which `score` is the share that predictions remove."""
-        return self._loss
-
+    @lazy
     def predict(self, X: Any, offset: Any = None) -> Any:
         """Return predictions, in the shape of the targets of `fit`. Only the chosen columns are read.
 
         Parameters
         ----------
         X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
-            Data.
+            Data; of a Dask array or data frame the predictions are a Dask array.
         offset : array, shape (n_samples,) or (n_samples, n_outputs), optional
             A known part of the linear predictor.
         """
@@ -47,7 +45,7 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
             )
         return predictions
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None) -> float:
         r"""Return :math:`D^2`, the share of deviance removed; :math:`R^2` for least squares and Huber's loss.
 
         It is 1 less the mean loss of the predictions over that of the best constant, to which the offset is added too;
@@ -58,10 +56,11 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
 
         Parameters
         ----------
-        X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
-            Data.
+        X : array, scipy.sparse array, data frame or RowBlocks, shape (n_samples, n_features)
+            Data; a table in blocks is read once, or twice if the loss is not squared or its columns have means that
+            are far from zero.
         y : array, shape (n_samples,) or (n_samples, n_outputs)
-            Targets, in the domain of the loss.
+            Targets, in the domain of the loss; blocks may have them instead.
         sample_weight : array, shape (n_samples,), optional
             Non-negative weights.
         offset : array, shape (n_samples,) or (n_samples, n_outputs), optional
@@ -76,6 +75,8 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
         ValueError
             For targets that `fit` would refuse.
         """
+        if is_blocks(X):
+            return float(self._score_blocks(X, y, sample_weight, offset).d2)
         loss = self._scored_loss
         if loss.quadratic and offset is None:
             return float(super().score(X, y, sample_weight))

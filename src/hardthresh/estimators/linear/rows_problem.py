@@ -68,7 +68,11 @@ class RowsProblem(Problem):
 
     def examined(self, w: Array, support: Support) -> Examined:
         """Return the problem and a point as those of a vector, in which features are groups of coordinates."""
-        flat, free = FlatModel(self.objective), set(self.constraint.free)
+        return self._as_vector(FlatModel(self.objective), w)
+
+    def _as_vector(self, flat: FlatModel, w: Array) -> Examined:
+        """Return the problem and a point as those of a function of vectors."""
+        free = set(self.constraint.free)
         labels: list[Any] = [None if j in free else unit for j, unit in enumerate(self._units().tolist())]
         groups = GroupSparsity(
             np.repeat(np.array(labels, dtype=object), flat.width).tolist(),

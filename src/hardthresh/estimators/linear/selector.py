@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import update_wrapper
-from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -12,6 +9,7 @@ import numpy as np
 from hardthresh.arrays import to_numpy
 
 from ..feature_selector import FeatureSelector
+from ..parameters import exists_unless
 from .tabular import TabularModel
 
 
@@ -20,32 +18,22 @@ def transforms(model: TabularModel) -> bool:
     return bool(model._loss_type().in_domain(np.zeros(1))[0])
 
 
-class _OfTransformers:
-    """A method of the models that are transformers; for others, reading it raises an error that says what to do."""
-
-    def __init__(self, method: Callable[..., Any]) -> None:
-        self.method = method
-        update_wrapper(self, method)  # type: ignore[arg-type]
-
-    def __get__(self, model: TabularModel | None, owner: type | None = None) -> Any:
-        if model is None:
-            return self.method
-        if not transforms(model):
-            name = type(model).__name__
-            raise AttributeError(
-                f"{name} has no {self.method.__name__}: its targets must be positive, and scikit-learn's transformers "
-                "take any target; X[:, model.get_support()] are the chosen columns, and "
-                f"SelectFromModel({name}(...), threshold=1e-12) chooses them in a pipeline"
-            )
-        return MethodType(self.method, model)
+def _no_transformer(model: TabularModel) -> str:
+    if transforms(model):
+        return ""
+    name = type(model).__name__
+    return (
+        "its targets must be positive, and scikit-learn's transformers take any target; X[:, model.get_support()] are "
+        f"the chosen columns, and SelectFromModel({name}(...), threshold=1e-12) chooses them in a pipeline"
+    )
 
 
 class ColumnSelector(FeatureSelector, TabularModel, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Base of the models that are selectors of the columns with a coefficient. See the concrete classes."""
 
-    transform = _OfTransformers(FeatureSelector.transform)
+    transform = exists_unless(_no_transformer)(FeatureSelector.transform)
 
-    @_OfTransformers
+    @exists_unless(_no_transformer)
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
         """Fit the model, and return the chosen columns.
 

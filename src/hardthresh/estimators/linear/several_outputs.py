@@ -11,6 +11,7 @@ from sklearn.metrics import balanced_accuracy_score, r2_score
 from hardthresh.arrays import double
 from hardthresh.core.objective import Evaluation
 from hardthresh.losses import Multinomial, VectorLoss
+from hardthresh.objectives import BlockedClasses
 from hardthresh.selection import stacking_weights
 
 from .held_out import calibration, class_scores
@@ -44,7 +45,10 @@ class VectorPrediction(PredictionModel):
 
     def mean_curvature(self, objective: Any, at: Evaluation) -> float:
         """Return the mean of the eigenvalues of the mean block, those aside that are 0 whatever the predictions."""
-        block = double(self.loss.mean_block(objective.y, at.prediction, objective.weights))
+        if isinstance(objective, BlockedClasses):
+            block = double(objective.output_block(at))
+        else:
+            block = double(self.loss.mean_block(objective.y, at.prediction, objective.weights))
         return float(np.trace(block) / self.loss.axes(self.n_outputs).shape[1])
 
     def noise(self, deviance: float) -> float:

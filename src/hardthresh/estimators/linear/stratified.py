@@ -10,12 +10,12 @@ import numpy as np
 from hardthresh.certificates import Alternatives, ModelCertificate, Proof
 
 from .intervals import Inference
-from .model import SparseLinearModel
+from .streaming import StreamedModel
 from .summary import Summary
 from .survival_targets import stratified
 
 
-class StratifiedModel(SparseLinearModel):
+class StratifiedModel(StreamedModel):
     """Base of the models whose rows may have strata. See the concrete classes."""
 
     def _path_counts(self, X: Any, y: Any, least: int, params: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray, int]:
@@ -75,6 +75,7 @@ class StratifiedModel(SparseLinearModel):
         *,
         tolerance: float = 0.02,
         most: int = 100,
+        time_limit: float | None = 0.0,
     ) -> Alternatives:
         """Return the sets of as many features that fit nearly as well, and what takes the place of each feature.
 
@@ -82,7 +83,7 @@ class StratifiedModel(SparseLinearModel):
         ----------
         X, y, sample_weight, offset, strata : optional
             Data, as in `fit`. Without them it is about the training data.
-        tolerance, most :
+        tolerance, most, time_limit :
             As for the other sparse linear models.
 
         Returns
@@ -95,7 +96,9 @@ class StratifiedModel(SparseLinearModel):
         HardThreshError, ValueError
             As for the other sparse linear models.
         """
-        return super().alternatives(X, stratified(y, strata), sample_weight, offset, tolerance=tolerance, most=most)
+        return super().alternatives(
+            X, stratified(y, strata), sample_weight, offset, tolerance=tolerance, most=most, time_limit=time_limit
+        )
 
     def prove(
         self,
@@ -150,6 +153,7 @@ class StratifiedModel(SparseLinearModel):
         level: float = 0.95,
         robust: bool | None = None,
         groups: Any = None,
+        weights: str = "auto",
         random_state: Any = None,
     ) -> Inference:
         """Return intervals of the coefficients of the chosen features, with what they are valid for.
@@ -158,7 +162,7 @@ class StratifiedModel(SparseLinearModel):
         ----------
         X, y, sample_weight, offset, strata : optional
             Data, as in `fit`. ``kind="split"`` needs them, because it fits again.
-        kind, level, robust, groups, random_state :
+        kind, level, robust, groups, weights, random_state :
             As for the other sparse linear models.
 
         Returns
@@ -171,5 +175,15 @@ class StratifiedModel(SparseLinearModel):
         HardThreshError, ValueError
             As for the other sparse linear models.
         """
-        settings: dict[str, Any] = {"kind": kind, "level": level, "robust": robust, "groups": groups}
-        return super().inference(X, stratified(y, strata), sample_weight, offset, random_state=random_state, **settings)
+        return super().inference(
+            X,
+            stratified(y, strata),
+            sample_weight,
+            offset,
+            kind=kind,
+            level=level,
+            robust=robust,
+            groups=groups,
+            weights=weights,
+            random_state=random_state,
+        )

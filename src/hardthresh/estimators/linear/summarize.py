@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hardthresh.arrays import double, move, to_numpy
+from hardthresh.arrays import to_numpy
 from hardthresh.certificates import lower_bound, relative_gap
 from hardthresh.certificates.effects import UnitEffect, unit_effects
 from hardthresh.certificates.kinks import model_with_kink
@@ -71,17 +71,17 @@ def summarize(estimator: Any, problem: Problem, w: Array, subject: str = "") -> 
             substitute_cost=effect.substitute_cost,
             standard_errors=tuple(errors[j].tolist()) if facts.outputs and j in errors else (),
         )
-    rows = rows_of_fit(problem, estimator._expected_rows(problem))
+    rows = rows_of_fit(problem, estimator._expected_rows(problem)) if problem.in_memory else None
     path = None
-    if hasattr(estimator, "coefs_path_"):
+    if rows is not None and hasattr(estimator, "coefs_path_"):
         coefs = to_numpy(estimator.coefs_path_)
         intercepts = getattr(estimator, "intercepts_path_", None)
         fits = zip(coefs, np.zeros(len(coefs)) if intercepts is None else to_numpy(intercepts), strict=True)
         path = rows_of_path(rows, [estimator._expected_rows(problem, *fit) for fit in fits])
     return Summary(
         facts=facts,
-        n_rows=int(objective.y.shape[0]),
-        total_weight=float(objective.targets.n_examples),
+        n_rows=objective.traits.n_rows,
+        total_weight=float(objective.total_weight),
         objective=at.value,
         scores=estimator._fit_scores(problem, at),
         dispersion=problem.dispersion(at, support, n),
@@ -104,13 +104,8 @@ def _correlations(problem: Problem, facts: Facts, effects: dict[int, UnitEffect]
     others = [j for j in dict.fromkeys(substitutes) if j is not None and j not in chosen]
     columns = np.array([*chosen, *others], dtype=np.intp)
     order = np.argsort(columns)
-    X = double(problem.objective.design.columns(move(columns[order], problem.mean)).dense())[:, np.argsort(order)]
-    weights = double(problem.objective.weights)
-    X = X[: weights.size]  # a model of ordered classes has its rows twice
-    X = X - weights @ X
-    length = np.sqrt(weights @ (X * X))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        values = (X.T @ (X * weights[:, None])) / length / length[:, None]
+    back = np.argsort(order)
+    values = problem.correlations(columns[order])[np.ix_(back, back)]
     names = tuple(facts.names[j] for j in columns.tolist())
     return Correlations(names[: len(chosen)], names, values[: len(chosen)])
 

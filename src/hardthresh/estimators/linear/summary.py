@@ -12,7 +12,7 @@ import numpy as np
 from hardthresh.certificates.gap import gap_sentence
 from hardthresh.core.errors import plural
 from hardthresh.core.frames import pandas_for_frames
-from hardthresh.core.numbers import number, percent, signed
+from hardthresh.core.numbers import number, percent, signed, total
 from hardthresh.core.printed import PrintedTable
 
 from .. import words
@@ -102,8 +102,8 @@ class Summary:
         Why it stopped.
     worth : dict from int to Worth
         For each chosen feature, by its column. For an average of models, of the features of the best single model.
-    rows : Rows
-        The rows, with what the model predicts for them.
+    rows : Rows or None
+        The rows, with what the model predicts for them; None for a table in blocks.
     path : PathRows or None
         Some of them, with what each model of the path over k predicts; None for one given k.
     correlations : Correlations
@@ -126,7 +126,7 @@ class Summary:
     converged: bool
     reason: str
     worth: dict[int, Worth]
-    rows: Rows
+    rows: Rows | None
     path: PathRows | None
     correlations: Correlations
     subject: str = ""
@@ -200,7 +200,7 @@ class Summary:
     def _head(self) -> list[str]:
         """Return the lines above the table."""
         facts = self.facts
-        weight = "" if self.total_weight == self.n_rows else f" of total weight {number(self.total_weight)}"
+        weight = "" if self.total_weight == self.n_rows else f" of total weight {total(self.total_weight)}"
         how = "on the rows of the fit, which flatters it"
         fit = ", ".join(words.fit_score(name, value) for name, value in self.scores.items())
         about = f" of {self.subject}" if self.subject else ""

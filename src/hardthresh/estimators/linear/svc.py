@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hardthresh.arrays import double, namespace, where_true
+from hardthresh.arrays import namespace, where_true
 from hardthresh.core.objective import Evaluation
 from hardthresh.losses import Loss, SquaredHinge
 
@@ -15,6 +15,7 @@ from ..parameters import own_parameters
 from ..upgrades import CHOSEN_BY_EBIC, CHOSEN_BY_FOLDS
 from .classifier import LinearClassifier, check_two_classes
 from .cross_validation import SparseLinearModelCV
+from .lazy import lazy
 from .problem import Problem
 
 
@@ -84,14 +85,15 @@ class SparseLinearSVC(LinearClassifier):
         return {"coef_": coef[None, :], "intercept_": intercept, "support_": where_true(coef != 0)}
 
     def _fit_scores(self, problem: Problem, at: Evaluation) -> dict[str, float]:
-        model = problem.objective
-        right = (double(model.y) > 0) == (double(at.prediction) > 0)
-        return super()._fit_scores(problem, at) | {"accuracy": float(double(model.weights) @ right)}
+        accuracy = problem.share_right(at, lambda u: np.where(u > 0, 1.0, -1.0))
+        return super()._fit_scores(problem, at) | {"accuracy": accuracy}
 
+    @lazy
     def decision_function(self, X: Any, offset: Any = None) -> Any:
         """Return the decision, shape (n_samples,): positive for the second class. Only the chosen columns are read."""
         return self._linear_predictor(X, offset, "decision_function")
 
+    @lazy
     def predict(self, X: Any, offset: Any = None) -> Any:
         """Return the class of each row, shape (n_samples,)."""
         return self._decode_target(self._linear_predictor(X, offset, "predict"))

@@ -12,7 +12,8 @@ from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import check_is_fitted
 
 from hardthresh.arrays import to_numpy
-from hardthresh.core.errors import InvalidInputError, warn
+from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value, plural, warn
+from hardthresh.designs import Design, Engine
 from hardthresh.losses import Loss
 from hardthresh.losses.log_link import LogLink
 
@@ -25,10 +26,11 @@ from ..base import (
     per_row,
     row_weights,
 )
+from ..blocked import BlockTable, as_blocks, is_blocks
 from ..frames import called, frame_of
 from ..libraries import check_same_namespace
 from ..table import Table
-from ..validation import check_labels, validated
+from ..validation import check_labels, check_some_above_zero, validated
 from .columns import column_indices
 from .encoding import Encoding, OpenEncoding, encoding_of, factor_columns, read_codes, without
 
@@ -52,6 +54,8 @@ class TabularModel(ThresholdingEstimator):
     _loss_type: ClassVar[type[Loss]]
     _takes_outputs: ClassVar[bool] = False
     """Whether targets may have several columns."""
+    _takes_blocks: ClassVar[bool] = False
+    """Whether the model can be fitted to a table in blocks."""
     _saves_memory: ClassVar[str] = SAVES_MEMORY
 
     always_include: Any
@@ -79,6 +83,8 @@ class TabularModel(ThresholdingEstimator):
     def _validate(self, X: Any, y: Any, sample_weight: Any, offset: Any, *, reset: bool) -> Table:
         """Return data as validated arrays, with targets as they were given; `reset` makes their columns the model's."""
         self._check_settings()
+        if is_blocks(X):
+            return self._validate_blocks(as_blocks(X, y, sample_weight, offset), reset=reset)
         factors = factor_columns(X, self.categorical_features) if reset else self._factors()
         numbers, targets = self._numbers_and_targets(X, y, factors, reset=reset)
         if reset:
@@ -94,10 +100,8 @@ class TabularModel(ThresholdingEstimator):
         counted = y if weights is None else y[weights > 0]
         outputs = self._outputs_of(counted)
         needs_more_than_0 = reset and isinstance(self._loss, LogLink) and self.fit_intercept
-        if needs_more_than_0 and not np.any(as_numbers(counted, "y") > 0):
-            raise InvalidInputError(
-                "all targets are 0, which no finite intercept predicts, even with a ridge; give rows with others"
-            )
+        if needs_more_than_0:
+            check_some_above_zero(bool(np.any(as_numbers(counted, "y") > 0)))
         offset = per_row(offset, numbers, "offset", outputs)
         if reset and offset is not None and isinstance(self._loss, LogLink):
             _warn_of_span(offset if weights is None else offset[weights > 0])
@@ -114,6 +118,47 @@ class TabularModel(ThresholdingEstimator):
         else:
             self.encoding_.check_known(codes, getattr(self, "feature_names_in_", None))
         return Table(self.encoding_.encode(numbers, codes), y, weights, offset, given=X)
+
+    def _validate_blocks(self, engine: Engine, *, reset: bool) -> BlockTable:
+        """Return a table in blocks, whose columns are numbers; `reset` makes them the model's."""
+        if not self._takes_blocks:
+            raise CapabilityError(
+                f"{type(self).__name__} is not fitted to tables in blocks; SparseLinearRegression, SparseLinearSVC and "
+                "the models of classes, counts and amounts are"
+            )
+        if reset:
+            self._check_blocks()
+        if not reset and hasattr(self, "encoding_"):
+            raise CapabilityError("the model has categorical columns, which tables in blocks do not have; give a frame")
+        if not (self.categorical_features is None or isinstance(self.categorical_features, str)):
+            raise CapabilityError("categorical columns of a table in blocks are not encoded; give numbers")
+        blocks, names = engine.blocks, getattr(self, "feature_names_in_", None)
+        if reset:
+            for name in ("feature_names_in_", "encoding_", "output_names_", "_is_column"):
+                self.__dict__.pop(name, None)  # of a fit to other columns
+            self.n_features_in_ = blocks.n_columns
+            if blocks.feature_names is not None:
+                self.feature_names_in_ = np.asarray(blocks.feature_names, dtype=object)
+        elif blocks.feature_names is not None and names is not None:
+            wanted, known = names.tolist(), {name: j for j, name in enumerate(blocks.feature_names)}
+            if lacking := [name for name in wanted if name not in known]:
+                raise InvalidInputError(
+                    f"the table does not have {plural(len(lacking), 'column')} of the fit: "
+                    f"{', '.join(map(format_value, lacking[:8]))}{' ...' if len(lacking) > 8 else ''}; columns are "
+                    "matched by name"
+                )
+            if wanted != list(blocks.feature_names):
+                engine = engine.on_blocks(blocks.select(np.array([known[name] for name in wanted])))
+                blocks = engine.blocks
+        elif blocks.n_columns != self.n_features_in_:
+            raise InvalidInputError(
+                f"X has {blocks.n_columns} features, the fit had {self.n_features_in_}; the same columns in the same "
+                "order are needed, since they have no names to match them by"
+            )
+        return BlockTable(blocks, np.empty(0), engine=engine)
+
+    def _check_blocks(self) -> None:
+        """Check that a model with these settings is fitted to blocks."""
 
     def _keep_output_names(self, y: Any) -> None:
         """Set the names of the outputs to those of the columns of y, if it is a data frame of named columns."""
@@ -137,12 +182,13 @@ class TabularModel(ThresholdingEstimator):
 
     def _numbers(self, X: Any, factors: Collection[int], **options: Any) -> Any:
         """Return the columns of X that are not categorical as an array of finite numbers, and y if it is given."""
-        xp, _ = get_namespace(X)
+        xp = np if isinstance(X, Design) else get_namespace(X)[0]
         numbers = without(X, factors) if factors else None
         return validated(
             self,
             X,
             accept_sparse=("csc", "csr"),
+            accept_genotypes=True,
             dtype=(xp.float64, xp.float32),
             ensure_all_finite=not known_finite(X),
             numbers=numbers,
@@ -151,7 +197,8 @@ class TabularModel(ThresholdingEstimator):
 
     def _check_library(self, X: Any, method: str) -> None:
         """Check that X is of the array library of the fit."""
-        check_same_namespace(X, self, attribute="coef_", method=method)
+        if not isinstance(X, Design):
+            check_same_namespace(X, self, attribute="coef_", method=method)
 
     def _numbers_of(self, X: Any) -> Any:
         """Return the columns with a coefficient; those of categorical columns that are not chosen may be anything."""
@@ -195,7 +242,7 @@ class TabularModel(ThresholdingEstimator):
 
     def _encode(self, given: Table, *, reset: bool = True) -> Table:
         """Return the table with targets as the loss takes them, all of it in the library of X."""
-        return given.with_targets(in_precision(self._encode_target(given.y, reset=reset), given.X, "y"))
+        return given.encoded(lambda y: in_precision(self._encode_target(y, reset=reset), given.X, "y"))
 
     def _encode_target(self, y: np.ndarray, *, reset: bool) -> np.ndarray:
         """Return the targets as the loss takes them; with `reset` the model keeps which values there are."""

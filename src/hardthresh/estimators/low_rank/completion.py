@@ -12,6 +12,7 @@ from scipy.sparse import csr_array, issparse
 from hardthresh.arrays import FactoredMatrix, truncated_svd
 from hardthresh.constraints import Rank
 from hardthresh.core.errors import InvalidInputError, numbered
+from hardthresh.core.randomness import Purpose, generator
 from hardthresh.core.typing import Array
 from hardthresh.objectives import MatrixCompletion
 
@@ -206,7 +207,7 @@ class CompletionProblem:
         if tied(2)[1].size < 2:
             return [None]
         U, s, V = tied(_MOST_TIED)
-        rotation, _ = np.linalg.qr(np.random.default_rng((seed, 0, 0)).standard_normal((s.size, s.size)))
+        rotation, _ = np.linalg.qr(generator(seed, 0, Purpose.TIED_DIRECTIONS).standard_normal((s.size, s.size)))
         points: list[Array | None] = []
         for weights in rotation.astype(U.dtype):
             direction = self._point(-(U @ weights)[:, None], (V @ weights)[:, None])

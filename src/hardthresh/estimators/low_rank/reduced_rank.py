@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from hardthresh.arrays import truncated_svd
+from hardthresh.arrays.pieces import steps
 from hardthresh.constraints import Rank
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
@@ -146,7 +147,7 @@ class LowRankProblem:
         if q > p or n <= size:
             A, B = self._explicit_columns() * root, Y * root
         else:  # many rows: the triangle of a QR decomposition stands for them, and X is never copied as a whole
-            blocks = [slice(start, min(start + size, n)) for start in range(0, n, size)]
+            blocks = steps(n, size)
             rest = self._mean_of_columns(blocks)
             stacked: np.ndarray = np.empty((0, p + q), dtype=Y.dtype)
             for rows in blocks:

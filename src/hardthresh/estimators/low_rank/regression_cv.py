@@ -15,6 +15,7 @@ from hardthresh.core.errors import CriterionWarning, InvalidInputError, warn
 from hardthresh.core.progress import progress_line
 from hardthresh.core.solver import Solver
 from hardthresh.selection.comparison import compare, warn_at_range_end
+from hardthresh.selection.criteria import PRICES
 
 from ..callbacks import FitTask, fit_method
 from ..documentation import public_estimator
@@ -36,10 +37,6 @@ from .reduced_rank import Coefficients, ReducedRankFactors, with_matrix
 from .regression import LowRankRegression
 
 _RowFold = tuple[Split, Metadata]
-
-
-_PRICES: dict[str, Callable[[float], float]] = {"bic": log, "aic": lambda n: 2.0}
-"""What information criteria of n rows add to minus twice the log-likelihood, for each coefficient."""
 
 
 @public_estimator("low_rank_regression_cv", upgrades=[with_defaults(criterion="cv")])
@@ -226,7 +223,7 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        checked_word("criterion", self.criterion, ("cv", *_PRICES))
+        checked_word("criterion", self.criterion, ("cv", *PRICES))
         if self.criterion != "cv" and self._ridge() > 0:
             raise InvalidInputError(
                 f'criterion="{self.criterion}" counts the coefficients of a rank, which is for fits without a ridge; '
@@ -248,7 +245,7 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
             size = rank * (columns + outputs - rank) + outputs * bool(self.fit_intercept)
             fits_exactly = size >= n * outputs - 1
             misfit = inf if fits_exactly else n * outputs * log(residual) if residual > 0 else -inf
-            values.append(misfit + _PRICES[self.criterion](n) * size)
+            values.append(misfit + PRICES[self.criterion](n) * size)
         forget_comparison(self)  # of a fit by folds
         best = int(np.argmin(values))
         self.candidates_, self.criterion_path_ = candidates, np.array(values)

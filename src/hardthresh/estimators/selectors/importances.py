@@ -14,6 +14,7 @@ from sklearn.linear_model import ElasticNet, Lars, LinearRegression, OrthogonalM
 from hardthresh.arrays import double
 from hardthresh.core.errors import InvalidInputError, NothingFoundWarning, plural, warn
 from hardthresh.losses import Squared
+from hardthresh.solvers import FullBatch
 
 from ..linear.model import SparseLinearModel
 
@@ -92,13 +93,19 @@ def check_sees_products(model: Any) -> None:
     Raises
     ------
     InvalidInputError
-        For other losses than the squared one, for folds, and for estimators that are not known to do so.
+        For other losses than the squared one, for folds, for solvers that draw batches of rows, and for estimators
+        that are not known to do so.
     """
     name = type(model).__name__
     if "cv" in model.get_params(deep=False) and getattr(model, "criterion", "cv") == "cv":
         raise InvalidInputError(
             'kind="fixed" needs an estimator that sees the rows through their products alone, which those of folds '
             f'are not: give {name} another criterion, or an estimator without folds, or use kind="gaussian"'
+        )
+    if not isinstance(getattr(getattr(model, "solver", None), "batch", FullBatch()), FullBatch):
+        raise InvalidInputError(
+            'kind="fixed" needs an estimator that sees the rows through their products alone, and the solver of '
+            f'{name} draws batches of them: use solver="auto", or kind="gaussian"'
         )
     if isinstance(model, SparseLinearModel):
         if model._loss_type is not Squared:

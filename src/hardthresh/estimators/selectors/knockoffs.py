@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.errors import InvalidInputError, NothingFoundWarning, numbered, warn
+from hardthresh.core.randomness import Purpose, generator
 from hardthresh.core.registry import register
 from hardthresh.core.threads import serial_blas
 from hardthresh.selection import knockoff_e_values, knockoff_threshold, select_by_e_values
@@ -30,10 +31,6 @@ from .importances import Importances, by_coefficients, by_path, check_sees_produ
 from .knockoff_columns import KnockoffColumns
 from .knockoff_settings import check_settings
 from .knockoff_words import conditions, is_estimated, least_selected, outcome, why_empty
-
-_COPIES = 0x636F7079
-"""The purpose of the random numbers, "copy" in ASCII. Knockoffs are valid only if their noise is independent of the
-data, so no one should simulate data with this seed: (0, 0) or (0, 0, 0) would be the stream of ``default_rng(0)``."""
 
 
 @register("selector", "knockoffs", lambda: [Knockoffs(SparseLinearRegression(n_nonzero_coefs=1))])
@@ -223,7 +220,7 @@ class Knockoffs(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
         tested, seed = columns.tested, seed_of(self.random_state)
         statistics = np.zeros((self.n_draws, numbers.shape[1]))
         for number, row in enumerate(statistics):
-            rng = np.random.default_rng((seed, number, _COPIES))
+            rng = generator(seed, number, Purpose.KNOCKOFFS)
             copies, swapped = draw(rng), rng.random(tested.size) < 0.5
             row[tested] = knockoff_statistics(
                 importances, contrast, columns.X[:, tested], copies, columns.X[:, list(always)], swapped
