@@ -4,34 +4,46 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from hardthresh.core.files import write_file
 
-from .options import check_output
+from .databases import source_of
+from .options import NO_LIMIT, check_output, seconds_of
 
 
 def alternatives(
     ctx: typer.Context,
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The file that fit wrote.")],
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="The rows that the model was fitted to.")],
+    data: Annotated[
+        Any, typer.Argument(metavar="DATA", parser=source_of, help="The rows that the model was fitted to.")
+    ],
     tolerance: Annotated[float, typer.Option(help="The largest rise of the objective, as a share of it.")] = 0.02,
     most: Annotated[int, typer.Option(help="The most sets to find, those of the lowest objectives.")] = 100,
+    time_limit: Annotated[
+        str,
+        typer.Option(
+            metavar="SECONDS",
+            help="Seconds for the search and a proof that there are no other sets, of least squares; 0 for no proof, "
+            f"{NO_LIMIT} for no limit.",
+        ),
+    ] = "0",
     out: Annotated[Path | None, typer.Option(help="Write all sets to this .json file.")] = None,
 ) -> None:
     """List which other features fit nearly as well, and what takes the place of each chosen one.
 
     Single features are exchanged, starting at those of the model, as long as the refitted objective stays near. There
-    may be other sets.
+    may be other sets, unless a search with --time-limit proves that there are none.
     """
     check_output(out, "--out", ".json", {"the file of data": data, "the model": model})
 
+    from .asking import training_of
     from .terminal import Terminal
-    from .training import training_of
 
-    found = training_of(ctx, model, data).ask("alternatives", tolerance=tolerance, most=most)
+    limit = seconds_of(time_limit)
+    found = training_of(ctx, model, data).ask("alternatives", tolerance=tolerance, most=most, time_limit=limit)
     console = Terminal()
     console.print(str(found), markup=False)
     if out is not None:

@@ -18,7 +18,9 @@ from hardthresh.core.compiled import describe_kernel
 from hardthresh.core.errors import HardThreshError
 
 from .alternatives import alternatives
+from .convert import convert
 from .convert_journal import convert_journal
+from .databases import without_password
 from .demo import demo
 from .fit import fit
 from .listing import list_registered
@@ -43,7 +45,7 @@ class Commands(TyperGroup):
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> NoReturn:
         """Run a command and exit."""
         given = list(sys.argv[1:] if args is None else args)
-        extra |= {"standalone_mode": False, "obj": shlex.join(["hardthresh", *given])}
+        extra |= {"standalone_mode": False, "obj": shlex.join(["hardthresh", *map(without_password, given)])}
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="replace")  # characters that the terminal lacks become "?"
@@ -58,6 +60,8 @@ class Commands(TyperGroup):
                 _exit_with(str(error))
             except OSError as error:
                 if error.filename is None:
+                    if error.errno is None:  # of a table in blocks: it says which rows are missing where
+                        _exit_with(str(error))
                     if error.errno not in CANNOT_BE_WRITTEN:
                         raise
                     discard(sys.stdout)
@@ -115,5 +119,6 @@ app.command(cls=FitCommand)(stability)
 app.command()(show)
 app.command()(demo)
 app.command()(reproduce)
+app.command()(convert)
 app.command()(convert_journal)
 app.command("list")(list_registered)

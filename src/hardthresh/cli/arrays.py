@@ -138,12 +138,14 @@ def _matrix(X: Matrix, path: Path, name: str) -> Matrix:
 
 
 def _per_row(values: np.ndarray, data: Data, role: str, name: str) -> np.ndarray:
+    from hardthresh.designs.formats.stored import as_text
+
     n = data.X.shape[0]
     if values.shape not in ((n,), (n, 1)):
         raise InvalidInputError(
             f"the {role} {name!r} has shape {values.shape}; {data.source} needs one entry for each of its {n:,} rows"
         )
-    return check_role(values.ravel(), data.source, role, name)
+    return check_role(as_text(values).ravel(), data.source, role, name)
 
 
 def _feature_names(arrays: dict[str, np.ndarray], n: int, d: int) -> tuple[str, ...] | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NoReturn
 
 from hardthresh.core.errors import InvalidInputError
@@ -41,7 +40,7 @@ def with_decimal_comma(column: Any) -> Any:
 
 
 def read_decimal_commas(
-    frame: Any, columns: Sequence[str], path: Path, text_of: Callable[[list[str]], dict[str, Any]]
+    frame: Any, columns: Sequence[str], path: object, text_of: Callable[[list[str]], dict[str, Any]]
 ) -> tuple[Any, tuple[str, ...]]:
     """Return a table whose numbers with decimal commas have decimal points, and what to say about it.
 
@@ -86,7 +85,7 @@ def read_decimal_commas(
     return frame.with_columns(points), (remark,)
 
 
-def _has_decimal_commas(name: str, column: Any, path: Path) -> bool:
+def _has_decimal_commas(name: str, column: Any, path: object) -> bool:
     """Return whether a column of text holds numbers, some of them with a decimal comma."""
     kinds = [column.str.contains(kind).fill_null(False) for kind in (_WHOLE, _COMMA, _POINT, _GROUPED)]
     whole, comma, point, grouped = kinds
@@ -116,7 +115,7 @@ def _found(column: Any, matches: Any) -> tuple[int, str]:
     return row + 1, str(column[row])
 
 
-def _raise_both_marks(path: Path, comma: tuple[str, int, str], point: tuple[str, int, str]) -> NoReturn:
+def _raise_both_marks(path: object, comma: tuple[str, int, str], point: tuple[str, int, str]) -> NoReturn:
     places = [f"in {name!r} (row {row}: {cell!r})" for name, row, cell in (comma, point)]
     raise InvalidInputError(
         f"{path} has decimal commas {places[0]} and decimal points, or thousands separators, {places[1]}: write all "

@@ -28,6 +28,8 @@ class Request:
         then are a target.
     outputs : sequence of str
         The same for further targets of a model of several outputs.
+    fold : str or None
+        The same for the folds of a cross-validation, of tables in blocks.
     id : str or None
         The same for the identifiers of rows, which are not a feature.
     learn : bool
@@ -42,6 +44,14 @@ class Request:
         Whether numbers of features may be missing; they are NaN then.
     x_key : str or None
         The array of an npz file with the matrix; for a sparse one, the prefix of ``_data``, ``_indices``, ...
+    sql : str or None
+        The query of a database whose rows are the table.
+    phenotypes : Path or Server or None
+        The table of the samples of a .bed file, where all other columns are.
+    covariates : sequence of str
+        Its columns that come before the variants.
+    means : mapping from str to float, or None
+        What missing genotypes of variants count as; None: the mean of the variant in the file.
     """
 
     target: str | None = None
@@ -52,6 +62,7 @@ class Request:
     event: str | None = None
     strata: str | None = None
     outputs: Sequence[str] = ()
+    fold: str | None = None
     id: str | None = None
     learn: bool = True
     drop: Sequence[str] = ()
@@ -59,11 +70,15 @@ class Request:
     categorical: Sequence[str] = ()
     may_be_missing: bool = False
     x_key: str | None = None
+    sql: str | None = None
+    phenotypes: Any = None
+    covariates: Sequence[str] = ()
+    means: Mapping[str, float] | None = None
 
     @property
     def roles(self) -> dict[str, str]:
         """The names that were given, by role."""
-        roles = ("target", "weight", "offset", "exposure", "time", "event", "strata", "id")
+        roles = ("target", "weight", "offset", "exposure", "time", "event", "strata", "fold", "id")
         named = {role: name for role in roles if (name := getattr(self, role)) is not None}
         return named | {f"{OUTPUT} {number}": name for number, name in enumerate(self.outputs, 2)}
 

@@ -27,6 +27,7 @@ def demo(
     from .data import Data
     from .learning import finish, folds_of, learn
     from .task import task_of
+    from .training import Training
 
     colon = load_colon()
     names = tuple(map(str, colon.feature_names))
@@ -37,5 +38,7 @@ def demo(
         "Which few of 2,000 genes tell tumour from normal tissue? (colon, Alon et al. 1999, 62 biopsies)\n"
         "Logistic regression of log2 intensities; 10-fold cross-validation compares numbers of genes and ridges.\n\n"
     )
-    model, notes = learn(table, task, {"cv": folds_of(task, 10, seed=0)}, validated=True, command=ctx.obj, quiet=False)
+    model, notes = learn(
+        Training(table, task), {"cv": folds_of(task, 10, seed=0)}, validated=True, command=ctx.obj, quiet=False
+    )
     finish(model, notes, out=out, report=report, quiet=False)

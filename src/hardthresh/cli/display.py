@@ -18,6 +18,7 @@ from hardthresh.core.errors import HardThreshError, plural
 from hardthresh.core.numbers import mean_and_error, number, percent, signed
 from hardthresh.core.progress import format_duration
 from hardthresh.estimators import words
+from hardthresh.estimators.block_posing import MOST_OF_CLASSES
 from hardthresh.estimators.choice_facts import CrossValidation
 from hardthresh.estimators.facts import Facts, Feature, read
 
@@ -69,6 +70,8 @@ def _print_model(console: Console, model: Any, notes: Mapping[str, Any]) -> None
             k, number_of = f"k = {facts.budget}", f"the number of {facts.unit}s that {words.chosen_by(facts)}"
             console.print(f"\n{k}, {number_of}", markup=False)
         validated = "leave --criterion out" if facts.criterion else "add --cv 5"
+        if facts.outputs and facts.classes and notes.get("read") and facts.n_features > MOST_OF_CLASSES:
+            validated = f"folds of more than two classes in blocks are for {MOST_OF_CLASSES:,} columns"
         console.print(f"\nnot validated: {validated}", style="bold", markup=False)
     elif cv.found:
         console.print(_doubts(model, facts, cv), style="dim", markup=False)
@@ -192,8 +195,10 @@ def _doubts(model: Any, facts: Facts, cv: CrossValidation) -> str:
     shares = np.asarray(model.selection_frequency_)
     others = [j for j in np.argsort(-shares, kind="stable")[: len(facts.features) + RIVALS] if j not in model.support_]
     rivals = [f"{facts.names[j]} ({percent(float(shares[j]))})" for j in others[:RIVALS] if shares[j] > 0]
-    also = f" They also choose {', '.join(rivals)}." if rivals else " They choose no other feature."
-    return f"In folds: share of the {cv.folds.shape[1]} fits, each without one fold, that choose the feature.{also}"
+    fits = "averages of fits" if cv.models else "fits"
+    choose = "keep" if cv.models else "choose"  # they are thinned as that of all rows
+    also = f" They also {choose} {', '.join(rivals)}." if rivals else f" They {choose} no other feature."
+    return f"In folds: share of the {cv.folds.shape[1]} {fits}, each without one fold, that {choose} the feature.{also}"
 
 
 def curve(cv: CrossValidation, width: int) -> Iterator[Text]:
@@ -324,6 +329,7 @@ def _certificate(model: Any) -> str:
 
 
 def _convergence(model: Any, notes: Mapping[str, Any]) -> Text:
-    seconds = f" ({format_duration(notes['seconds'])} in total)" if "seconds" in notes else ""
+    read = f"; {notes['read']}, with those of the score and the certificate" if "read" in notes else ""
+    seconds = f" ({format_duration(notes['seconds'])} in total{read})" if "seconds" in notes else ""
     done, style = ("Converged", "") if model.converged_ else ("NOT converged", "bold red")
     return Text(f"{done} after {plural(model.n_iter_, 'iteration')}: {model.stop_reason_}{seconds}.", style=style)

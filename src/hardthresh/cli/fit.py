@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from hardthresh.core.checking import checked_word
 from hardthresh.core.errors import InvalidInputError
 
+from .blocks import check_blocks
+from .databases import source_of
 from .options import (
+    WITHOUT_FOLDS,
     alpha_of,
     check_criterion,
     check_model_output,
@@ -26,7 +29,12 @@ FOLDS = 5  # the default of the estimators, too
 
 def fit(
     ctx: typer.Context,
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV, TSV, Parquet, Feather, NPZ, NPY or libsvm file.")],
+    data: Annotated[
+        Any,
+        typer.Argument(
+            metavar="DATA", parser=source_of, help="CSV, TSV, Parquet, Feather, NPZ, NPY, libsvm or .bed file."
+        ),
+    ],
     target: Annotated[
         list[str] | None,
         typer.Option(help="Column to predict, again for each of several; NPZ: array; NPY: another file."),
@@ -95,9 +103,29 @@ def fit(
     max_iter: Annotated[int, typer.Option(min=1, help="Maximum number of iterations of each fit.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the folds.")] = 0,
     file_format: Annotated[
-        str | None, typer.Option("--format", help="csv, tsv, parquet, feather, npz, npy or libsvm.")
+        str | None, typer.Option("--format", help="csv, tsv, parquet, feather, npz, npy, libsvm or bed.")
     ] = None,
     x_key: Annotated[str | None, typer.Option(help="NPZ: the name of the matrix.")] = None,
+    sql: Annotated[str | None, typer.Option(help="Query whose rows are the data, where DATA is a database.")] = None,
+    blocks: Annotated[
+        bool,
+        typer.Option(
+            "--blocks",
+            help="Read DATA in parts, of which two are in memory: Parquet, NPY, HDF5, Zarr, NPZ, libsvm, or a folder.",
+        ),
+    ] = False,
+    dask: Annotated[
+        str | None,
+        typer.Option(help="The same by the workers of a Dask cluster: tcp://ADDRESS:PORT of its scheduler, or local."),
+    ] = None,
+    fold: Annotated[str | None, typer.Option(help="With --blocks: column with the fold of each row.")] = None,
+    phenotypes: Annotated[
+        Any,
+        typer.Option(parser=source_of, metavar="TABLE", help="Of a .bed file: table of its samples, by --id."),
+    ] = None,
+    covariates: Annotated[
+        str | None, typer.Option(help="Columns of --phenotypes that are always included, NAME,...")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Save the model in this .json file.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write a report to this .html file.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors and warnings.")] = False,
@@ -108,29 +136,40 @@ def fit(
     checked_word("--rule", rule, ("best", "one-se"))
     checked_word("--averaging", averaging, ("auto", "none", "exponential", "stacking"))
     given = [name for name in ("cv", "rule", "scoring", "averaging", "ebic_gamma") if _given(ctx, name)]
+    given = [name for name in given if ctx.params[name] not in WITHOUT_FOLDS.get(name, ())]
     check_criterion(criterion, given, n_features_original)
 
     check_together(ctx.params)
+    in_blocks = check_blocks(ctx.params)
 
+    from .block_training import choice_over_blocks, hint_of_size, read_block_training, without_folds
     from .learning import check_scoring, finish, folds_of, learn
     from .settings import common_settings
     from .training import read_training
 
-    training = read_training(data, ctx.params, quiet=quiet)
-    table, task, imputer = training.table, training.task, training.imputer
+    if in_blocks:
+        training = read_block_training(data, ctx.params, ctx.call_on_close, quiet=quiet)
+    else:
+        hint_of_size(data, file_format, quiet=quiet)
+        training = read_training(data, ctx.params, quiet=quiet)
+    table, task = training.table, training.task
     settings = common_settings(table, task, ctx.params)
     chosen = k_of(k, table.X.shape[1] - len(settings["always_include"] or ()))
     ridge = alpha_of(alpha)
     scoring = check_scoring(scoring)
     if max_k is not None and chosen != "search":
         raise InvalidInputError("--max-k is the largest number that --k search tries; leave it out")
-    validated = not isinstance(chosen, int) or cv is not None
+    validated = not isinstance(chosen, int) or cv is not None or fold is not None
     if not quiet:
         options = ("rule",) if validated else ("scoring", "rule", "averaging", "criterion")
         for remark in remarks_on_k(k, chosen, [name for name in options if _given(ctx, name)]):
             write_stderr(f"note: {remark}")
     settings["n_nonzero_coefs"] = chosen
-    if validated and criterion != "cv":
+    why = without_folds(chosen, given, ctx.params, task, settings, table.X.shape[1]) if in_blocks else None
+    if why is not None:
+        settings |= choice_over_blocks(chosen, ridge, ctx.params, why, quiet=quiet)
+        validated = False
+    elif validated and criterion != "cv":
         settings |= {"alphas": ridge, "criterion": criterion, "ebic_gamma": ebic_gamma, "max_nonzero_coefs": max_k}
         settings["n_features_original"] = n_features_original
     elif validated:
@@ -140,7 +179,7 @@ def fit(
             "alphas": ridge,
             "max_nonzero_coefs": max_k,
             "averaging": "none" if averaging == "auto" and isinstance(chosen, int) else averaging,
-            "cv": folds_of(task, cv or FOLDS, seed),
+            "cv": cv or FOLDS if in_blocks else folds_of(task, cv or FOLDS, seed),
             "rule": rules[rule],
             "scoring": scoring,
         }
@@ -148,7 +187,7 @@ def fit(
         raise InvalidInputError(f"--alpha {alpha} has several ridges, which only a choice of k compares: add --cv 5")
     else:
         settings["alpha"] = None if ridge == "auto" else ridge
-    model, notes = learn(table, task, settings, validated=validated, command=ctx.obj, quiet=quiet, imputer=imputer)
+    model, notes = learn(training, settings, validated=validated, command=ctx.obj, quiet=quiet)
     finish(model, notes, out=out, report=report, quiet=quiet)
 
 

@@ -12,11 +12,15 @@ from typing import Any
 import numpy as np
 
 from hardthresh.core.errors import HardThreshError, InvalidInputError, plural
+from hardthresh.designs.reading_log import logged_readings
 
+from .block_training import scores_over_blocks
 from .data import Data, suggestion
+from .genotypes import means_of_chosen
 from .imputing import described
 from .task import Task, models
 from .terminal import Terminal
+from .training import Training
 
 
 def folds_of(task: Task, cv: int, seed: int) -> Any:
@@ -55,21 +59,14 @@ def check_scoring(scoring: str | None) -> str | None:
 
 
 def learn(
-    table: Data,
-    task: Task,
-    settings: dict[str, Any],
-    *,
-    validated: bool,
-    command: str,
-    quiet: bool,
-    imputer: Any = None,
+    training: Training, settings: dict[str, Any], *, validated: bool, command: str, quiet: bool
 ) -> tuple[Any, dict[str, Any]]:
     """Fit a model.
 
     Parameters
     ----------
-    table, task :
-        The data.
+    training : Training
+        The rows: in memory, or in blocks, whose readings are shown and noted.
     settings : dict
         Parameters of the estimator.
     validated : bool
@@ -78,38 +75,53 @@ def learn(
         The command line, for the notes.
     quiet : bool
         Show no progress.
-    imputer : SimpleImputer or ColumnTransformer, optional
-        What filled in missing values of the table.
 
     Returns
     -------
     model : fitted estimator
         With its certificate; with an imputer, the pipeline of both.
     notes : dict
-        Notes kept with the model: the command, the data in a few words, the seconds.
+        Notes kept with the model: the command, the data in a few words, the seconds, and of a table in blocks what was
+        read.
     """
     from sklearn.pipeline import Pipeline
 
-    model = model_of(table, task, settings, validated=validated, quiet=quiet)
+    table, task, imputer, engine = training.table, training.task, training.imputer, training.engine
+    loud = sys.stderr.isatty() and not quiet
+    model = model_of(table, task, settings, validated=validated, verbose=loud and engine is None)
     began = perf_counter()
-    model.fit(table.X, task.y, **parameters_of_fit(table))
-    seconds = perf_counter() - began
-    finished(model, table, task, named=imputer is None)
-    scores = {}
-    if not hasattr(model, "scores_"):
-        problem, result = model._untouched_training()
-        scores = model._fit_scores(problem, problem.objective.evaluate(result.w))
-    model.certificate()
+    with logged_readings(show=loud) as log:
+        if engine is None:
+            model.fit(table.X, task.y, **parameters_of_fit(table))
+        else:
+            model.fit(engine)
+        seconds = perf_counter() - began
+        finished(model, table, task, named=imputer is None)
+        scores = {} if hasattr(model, "scores_") else _scores_of_fit(model, engine)
+        model.certificate()
     fitted = model if imputer is None else Pipeline([("impute", imputer), ("model", model)])
-    return fitted, {"command": command, "data": data_of(table, task), "seconds": seconds, "scores": scores}
+    data = data_of(table, task)
+    if means := means_of_chosen(model, table.X):
+        data["means"] = means
+    notes = {"command": command, "data": data, "seconds": seconds, "scores": scores}
+    return fitted, notes if engine is None else notes | {"read": str(log)}
 
 
-def model_of(table: Data, task: Task, settings: dict[str, Any], *, validated: bool, quiet: bool) -> Any:
+def _scores_of_fit(model: Any, engine: Any) -> dict[str, float]:
+    """Return how well a model fits its own rows."""
+    if engine is not None:
+        return scores_over_blocks(model, engine)
+    problem, result = model._untouched_training()
+    found: dict[str, float] = model._fit_scores(problem, problem.objective.evaluate(result.w))
+    return found
+
+
+def model_of(table: Data, task: Task, settings: dict[str, Any], *, validated: bool, verbose: bool) -> Any:
     """Return the estimator of a task, not fitted; `settings` are its parameters."""
     kind: Any = models()[task.loss, validated]
     if "fit_intercept" not in signature(kind).parameters and not settings.pop("fit_intercept"):
         raise InvalidInputError(f"the model of the {task.loss} loss has no intercept; leave --no-intercept out")
-    model = kind(**settings, verbose=sys.stderr.isatty() and not quiet)
+    model = kind(**settings, verbose=verbose)
     model._names_in_messages = table.names  # the estimator gets a bare matrix
     return model
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from math import inf
+from math import inf, isfinite, nan
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,36 @@ def names_of(text: str | None) -> list[str]:
     (['age', 'height, cm'], [])
     """
     return [] if text is None else [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+
+
+NO_LIMIT = "none"
+"""What ``--time-limit`` takes for no limit."""
+
+
+def seconds_of(text: str) -> float | None:
+    """Return the seconds that ``--time-limit`` gives; None for no limit.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is neither a number nor "none".
+
+    Examples
+    --------
+    >>> seconds_of("60"), seconds_of("none")
+    (60.0, None)
+    """
+    if text == NO_LIMIT:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = nan
+    if not isfinite(seconds):
+        raise InvalidInputError(
+            f"--time-limit must be a finite number of seconds, or {NO_LIMIT} for no limit; got {text!r}"
+        )
+    return seconds
 
 
 def k_of(text: str, d: int) -> int | list[int] | str:
@@ -108,6 +138,10 @@ def remarks_on_k(text: str, k: int | list[int] | str, choice: list[str]) -> list
     return []
 
 
+WITHOUT_FOLDS = {"rule": ("best",), "averaging": ("auto", "none")}
+"""Values of options about folds that are as good without any, as in `estimators.folds`."""
+
+
 def check_criterion(criterion: str, given: Sequence[str], n_features_original: int | None) -> None:
     """Check ``--criterion``, and that the options that were given belong to it.
 
@@ -166,7 +200,9 @@ def check_together(options: Mapping[str, Any]) -> None:
         raise InvalidInputError("--positive-class is for classes without an order; leave it out")
 
 
-def check_output(path: Path | None, option: str, ending: str, reads: Mapping[str, Path] | None = None) -> None:
+def check_output(
+    path: Path | None, option: str, ending: str | Sequence[str], reads: Mapping[str, Any] | None = None
+) -> None:
     """Refuse a file that cannot be written, or that the command reads, before any work is done.
 
     Parameters
@@ -175,10 +211,10 @@ def check_output(path: Path | None, option: str, ending: str, reads: Mapping[str
         The file; None if the option was not given.
     option : str
         The option that names it.
-    ending : str
-        The ending that its name must have.
-    reads : mapping from str to Path, optional
-        The files that the command reads, by their description.
+    ending : str or sequence of str
+        The ending that its name must have, or one of several.
+    reads : mapping from str to Path or Server, optional
+        What the command reads, by its description.
 
     Raises
     ------
@@ -188,18 +224,19 @@ def check_output(path: Path | None, option: str, ending: str, reads: Mapping[str
     """
     if path is None:
         return
-    if path.suffix != ending:
-        raise InvalidInputError(f"the name of {path} must end in {ending}")
+    endings = [ending] if isinstance(ending, str) else [*ending]
+    if path.suffix not in endings:
+        raise InvalidInputError(f"the name of {path} must end in {' or '.join(endings)}")
     if path.is_dir():
         raise InvalidInputError(f"{path} is a folder")
     if not path.parent.is_dir():
         raise InvalidInputError(f"there is no folder {path.parent} to write {path.name} in")
     for what, other in (reads or {}).items():
-        if path.exists() and other.exists() and path.samefile(other):
+        if isinstance(other, Path) and path.exists() and other.exists() and path.samefile(other):
             raise InvalidInputError(f"{option} {path} is {what}, which would be lost; choose another name")
 
 
-def check_model_output(path: Path | None, reads: Mapping[str, Path] | None = None) -> None:
+def check_model_output(path: Path | None, reads: Mapping[str, Any] | None = None) -> None:
     """Refuse a file to save a model in, as `check_output` does, and also if it exists and is not a saved model.
 
     Raises

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -15,25 +16,45 @@ import typer
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.files import write_file
 
+from .blocks import IN_MEMORY, how_read
+from .databases import source_of
 from .options import check_output, names_of
 from .terminal import write_stderr, write_stdout
 
 if TYPE_CHECKING:
     from .data import Data
+    from .prediction_files import Columns
 
 
 def predict(
+    ctx: typer.Context,
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The file that fit wrote.")],
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="New rows, in any format that fit reads.")],
-    out: Annotated[Path | None, typer.Option(help="CSV file to write. Default: standard output.")] = None,
+    data: Annotated[
+        Any, typer.Argument(metavar="DATA", parser=source_of, help="New rows, in any format that fit reads.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="CSV or Parquet file to write, by its ending. Default: CSV on standard output.")
+    ] = None,
     offset: Annotated[str | None, typer.Option(help="The column with a known part of the prediction.")] = None,
     exposure: Annotated[str | None, typer.Option(help="The column with the exposure of counts.")] = None,
     row_id: Annotated[str | None, typer.Option("--id", help="Column to copy to the front of the output.")] = None,
     drop: Annotated[str | None, typer.Option(help="Columns to leave out, if the model has no feature names.")] = None,
     file_format: Annotated[
-        str | None, typer.Option("--format", help="csv, tsv, parquet, feather, npz, npy or libsvm.")
+        str | None, typer.Option("--format", help="csv, tsv, parquet, feather, npz, npy, libsvm or bed.")
     ] = None,
     x_key: Annotated[str | None, typer.Option(help="NPZ: the name of the matrix.")] = None,
+    sql: Annotated[str | None, typer.Option(help="Query whose rows are the data, where DATA is a database.")] = None,
+    blocks: Annotated[
+        bool, typer.Option("--blocks", help="Read and write some rows at a time; DATA as of fit --blocks.")
+    ] = False,
+    dask: Annotated[
+        str | None,
+        typer.Option(help="The same, read by the workers of a Dask cluster: tcp://ADDRESS:PORT, or local."),
+    ] = None,
+    phenotypes: Annotated[
+        Any,
+        typer.Option(parser=source_of, metavar="TABLE", help="Of a .bed file: covariates of its samples, by --id."),
+    ] = None,
     verbatim: Annotated[
         bool, typer.Option("--verbatim", help="Do not escape texts that spreadsheets run as formulas.")
     ] = False,
@@ -47,14 +68,22 @@ def predict(
     """
     from hardthresh.storage import load, load_notes
 
+    from .block_predictions import parts_of
     from .data import Request
     from .imputing import columns_read
+    from .prediction_files import csv_parts, parquet_parts, require_parquet
     from .reading import read
-    from .spreadsheet import csv_text
 
-    check_output(out, "--out", ".csv", {"the file of data": data, "the model": model})
+    check_output(out, "--out", (".csv", ".parquet"), {"the file of data": data, "the model": model})
     if offset is not None and exposure is not None:
         raise InvalidInputError("--offset and --exposure are the same on another scale; leave one of them out")
+    as_parquet = out is not None and out.suffix == ".parquet"
+    if as_parquet:
+        require_parquet()
+    blocks = blocks or dask is not None
+    if blocks and (exposure is not None or sql is not None):
+        which = "exposure" if exposure is not None else "sql"
+        raise InvalidInputError(f"--{which} needs all rows in memory, unlike {how_read(dask)}: {IN_MEMORY[which]}")
     fitted = load(model)
     last = fitted[-1] if hasattr(fitted, "steps") else fitted
     if not (hasattr(last, "support_") and hasattr(last, "predict")):
@@ -72,24 +101,85 @@ def predict(
         may_be_missing=hasattr(fitted, "steps"),
         categorical=[] if names is None else [str(names[j]) for j in used if j in factors],
         x_key=x_key,
+        sql=sql,
+        phenotypes=phenotypes,
+        means=load_notes(model).get("data", {}).get("means"),
     )
-    rows = read(data, request, file_format)
-    for remark in rows.remarks:
-        write_stderr(f"note: {remark}")
-    if rows.offset is None and getattr(last, "offset_used_", False):
+    if blocks:
+        parts = parts_of(
+            data, request, file_format, used, wide=fitted.n_features_in_, dask=dask, close=ctx.call_on_close
+        )
+        only = [str(j) for j in used] if only is None else only
+    else:
+        rows = read(data, request, file_format)
+        for remark in rows.remarks:
+            write_stderr(f"note: {remark}")
+        offset = rows.offset_name if offset is None and rows.offset is not None else offset
+        parts = iter([rows])
+    if offset is None and getattr(last, "offset_used_", False):
         known = load_notes(model).get("data", {})  # not in files of the library or of earlier versions
         option = "exposure" if "exposure" in known else "offset"
         which = f"the {option} {known[option]!r}" if option in known else "an offset"
         write_stderr(f"warning: the model was fitted with {which}, which these predictions leave out; add --{option}")
-    table = _predictions(fitted, _columns(fitted, rows, only, used), rows.offset)
-    if rows.ids is not None:
-        table = [(name, *row) for name, row in zip([rows.id_name, *rows.ids], table, strict=True)]
-    text = csv_text(table, verbatim=verbatim)
+    written = Written()
+    tables = written.tables(fitted, parts, used, only)
+    texts = csv_parts(tables, verbatim=verbatim)
     if out is None:
-        write_stdout(text)
+        for text in texts:
+            write_stdout(text)
     else:
-        write_file(out, text.encode(errors="replace"))
-        write_stderr(f"{rows.X.shape[0]:,} predictions written to {out}")
+        write_file(out, parquet_parts(tables) if as_parquet else (text.encode(errors="replace") for text in texts))
+        write_stderr(f"{written.rows:,} predictions written to {out}")
+
+
+@dataclass
+class Written:
+    """The predictions that were written.
+
+    Attributes
+    ----------
+    rows : int
+        How many there were.
+    said : set of str
+        The warnings about them, each of which is printed once.
+    """
+
+    rows: int = 0
+    said: set[str] = field(default_factory=set)
+
+    def tables(
+        self, model: Any, parts: Iterable[Data], used: Sequence[int], only: Sequence[str] | None
+    ) -> Iterator[Columns]:
+        """Yield the predictions for some rows after the other: the columns of each part, with their names."""
+        for part in parts:
+            ids = [] if part.ids is None else [(part.id_name, part.ids)]
+            yield [*ids, *self._predictions(model, _columns(model, part, only, used), part.offset)]
+            self.rows += part.X.shape[0]
+
+    def _predictions(self, model: Any, X: Any, offset: Any) -> Columns:
+        """Return the columns of predictions with their names; print each warning as one line to standard error."""
+        from hardthresh.estimators.choice_facts import output_names
+
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")  # they were matched above
+            warnings.filterwarnings("ignore", message=".* was fitted with an offset")  # said by the caller
+            last = model[-1] if hasattr(model, "steps") else model
+            if offset is not None and "offset" not in signature(last.predict).parameters:
+                raise InvalidInputError(f"{type(last).__name__} predicts without an offset; leave --offset out")
+            further = {} if offset is None else {"offset": offset}
+            predictions = np.asarray(model.predict(X, **further))
+            classes = model.classes_.tolist() if hasattr(model, "predict_proba") else []
+            probabilities = model.predict_proba(X, **further).T if classes else []
+        for warning in {str(warning.message).replace("predict_proba", "predict"): None for warning in caught}:
+            if warning not in self.said:
+                write_stderr(f"warning: {warning}")
+            self.said.add(warning)
+        first = 1 if len(classes) == 2 else 0  # the probability of the other class is 1 less this one
+        names = ["prediction", *(f"probability of {label}" for label in classes[first:])]
+        if predictions.ndim == 2:
+            names = [f"prediction of {name}" for name in output_names(last)]
+        return [*zip(names, [*np.atleast_2d(predictions.T), *probabilities[first:]], strict=True)]
 
 
 def _columns(model: Any, rows: Data, only: Sequence[str] | None, used: Sequence[int]) -> Any:
@@ -126,28 +216,3 @@ def _columns(model: Any, rows: Data, only: Sequence[str] | None, used: Sequence[
         return filled
     entries = coo_array(csr_array(X))
     return csr_array((entries.data, (entries.row, support[entries.col])), shape=(X.shape[0], wide))
-
-
-def _predictions(model: Any, X: Any, offset: Any) -> Iterable[Sequence[object]]:
-    """Return the table of predictions with its header; print each warning as one line to standard error."""
-    from hardthresh.estimators.choice_facts import output_names
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")  # they were matched above
-        warnings.filterwarnings("ignore", message=".* was fitted with an offset")  # said by the caller
-        last = model[-1] if hasattr(model, "steps") else model
-        if offset is not None and "offset" not in signature(last.predict).parameters:
-            raise InvalidInputError(f"{type(last).__name__} predicts without an offset; leave --offset out")
-        further = {} if offset is None else {"offset": offset}
-        predictions = np.asarray(model.predict(X, **further))
-        classes = model.classes_.tolist() if hasattr(model, "predict_proba") else []
-        probabilities = model.predict_proba(X, **further).T.tolist() if classes else []
-    for warning in {str(warning.message).replace("predict_proba", "predict"): None for warning in caught}:
-        write_stderr(f"warning: {warning}")
-    first = 1 if len(classes) == 2 else 0  # the probability of the other class is 1 less this one
-    head = ["prediction", *(f"probability of {label}" for label in classes[first:])]
-    if predictions.ndim == 2:
-        head = [f"prediction of {name}" for name in output_names(last)]
-    columns = np.atleast_2d(predictions.T).tolist()
-    return [head, *zip(*columns, *probabilities[first:], strict=True)]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from hardthresh.core.errors import InvalidInputError
 
-from .options import check_output
+from .databases import source_of
+from .options import NO_LIMIT, check_output, seconds_of
 
 NOT_PROVED = 1
 """The exit code where something is left to prove."""
@@ -19,8 +20,12 @@ NOT_PROVED = 1
 def prove(
     ctx: typer.Context,
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The file that fit wrote.")],
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="The rows that the model was fitted to.")],
-    time_limit: Annotated[float, typer.Option(help="Seconds that the search may take.")] = 60.0,
+    data: Annotated[
+        Any, typer.Argument(metavar="DATA", parser=source_of, help="The rows that the model was fitted to.")
+    ],
+    time_limit: Annotated[
+        str, typer.Option(metavar="SECONDS", help=f"Seconds that the search may take; {NO_LIMIT} for no limit.")
+    ] = "60",
     resume: Annotated[Path | None, typer.Option(help="A proof that --out saved, to go on with.")] = None,
     out: Annotated[Path | None, typer.Option(help="Save the proof in this .json file, to go on with later.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
@@ -36,15 +41,15 @@ def prove(
     from hardthresh.certificates import Proof
     from hardthresh.storage import load, save
 
+    from .asking import training_of
     from .terminal import Terminal
-    from .training import training_of
 
     before = None if resume is None else load(resume)
     if before is not None and not isinstance(before, Proof):
         raise InvalidInputError(f"--resume {resume} does not hold a proof, but {before!r}")
     training = training_of(ctx, model, data)
     progress = sys.stderr.isatty() and not quiet
-    proof = training.ask("prove", time_limit=time_limit, resume=before, progress=progress)
+    proof = training.ask("prove", time_limit=seconds_of(time_limit), resume=before, progress=progress)
     console = Terminal()
     console.print(str(proof), markup=False)
     if out is not None:

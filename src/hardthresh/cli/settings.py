@@ -89,8 +89,9 @@ def common_settings(table: Data, task: Task, options: Mapping[str, Any]) -> dict
         For columns that the table does not have, and settings that the model of the loss does not have.
     """
     categorical = names_of(options["categorical"])
+    included = [*names_of(options.get("covariates")), *names_of(options["always_include"])]
     return {
-        "always_include": [table.position(name) for name in names_of(options["always_include"])] or None,
+        "always_include": [table.position(name) for name in included] or None,
         "positive": options["positive"],
         **({"categorical_features": categorical} if categorical else {}),
         "fit_intercept": not options["no_intercept"],

@@ -1,4 +1,4 @@
-"""Files whose columns have names: CSV, TSV, Parquet and Feather, read by polars."""
+"""Tables whose columns have names: CSV, TSV, Parquet and Feather files, read by polars, and rows of databases."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -20,6 +20,14 @@ from hardthresh.core.errors import InvalidInputError, MissingDependencyError, pl
 from .cells import parsed, read_decimal_commas, with_decimal_comma, without_marks
 from .data import Data, Request, check, check_role, listed, refuse_lacking, refuse_missing, suggestion
 
+
+class Rows(Protocol):
+    """Rows that are no file: of a query, or of a table that was put in another order."""
+
+    def frame(self) -> Any:
+        """Return them as a polars data frame."""
+
+
 COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh")  # how files of gzip, zstd and bzip2 begin
 _TEXT = ("csv", "tsv")
 NO_LEVEL = "missing"
@@ -27,9 +35,9 @@ NO_LEVEL = "missing"
 NO_VALUE = ["NA", "N/A", "nan", "NULL", "null", "None"]  # besides nothing at all, and NaN
 
 
-def read_table(path: Path, kind: str, request: Request) -> Data:
+def read_table(path: Path | Rows, kind: str, request: Request) -> Data:
     """Read a table; see `hardthresh.cli.reading.read`."""
-    whole = frame = _frame(path, kind)
+    whole = frame = read_rows(path, kind)
     remarks: tuple[str, ...] = ()
     nameless = whole.width > 1 and whole.columns[0] == ""
     if nameless:
@@ -59,7 +67,7 @@ def read_table(path: Path, kind: str, request: Request) -> Data:
     remarks += commas
     roles: dict[str, Any] = {role: _role(frame, path, role, name) for role, name in named.items()}
     if not request.learn and (nameless or request.id is not None):
-        roles["id"] = _ids(path, kind, whole, whole.columns.index(request.id or ""))
+        roles["id"] = read_ids(path, kind, whole, whole.columns.index(request.id or ""))
     factors = [name for name in features if name in set(request.categorical)]
     for name in request.categorical:
         if name not in factors:
@@ -89,8 +97,10 @@ def read_table(path: Path, kind: str, request: Request) -> Data:
     return data.with_roles(roles, request.roles)
 
 
-def _frame(path: Path, kind: str) -> Any:
-    """Return the file as a polars data frame."""
+def read_rows(path: Path | Rows, kind: str) -> Any:
+    """Return the file, or the rows of the query, as a polars data frame."""
+    if not isinstance(path, Path):
+        return path.frame()
     try:
         polars: Any = import_module("polars")
     except ImportError as error:
@@ -115,9 +125,9 @@ def _read_csv(path: Path, kind: str, *, infer_schema_length: int | None) -> Any:
     return frame.rename(lambda name: name.replace('""', '"'))  # polars leaves them doubled
 
 
-def _text(path: Path, kind: str, names: list[str]) -> dict[str, Any]:
+def _text(path: Path | Rows, kind: str, names: list[str]) -> dict[str, Any]:
     """Return columns of a file as text; none of a file whose numbers are not text."""
-    if kind not in _TEXT:
+    if not isinstance(path, Path) or kind not in _TEXT:
         return {}
     columns: dict[str, Any] = _read_csv(path, kind, infer_schema_length=0).select(names).to_dict()
     return columns
@@ -150,9 +160,9 @@ def _separator(path: Path, kind: str) -> str:
     return max(",;\t", key=lambda mark: line.count(mark.encode()))
 
 
-def _ids(path: Path, kind: str, frame: Any, column: int) -> list[str]:
+def read_ids(path: Path | Rows, kind: str, frame: Any, column: int) -> list[str]:
     """Return a column as text, exactly as it stands in the file: "007" keeps its zeros, and "NA" is not missing."""
-    if kind in _TEXT:
+    if kind in _TEXT and isinstance(path, Path):
         polars: Any = import_module("polars")
         rows = frame.height
         frame = polars.read_csv(path, columns=[column], separator=_separator(path, kind), infer_schema_length=0)
@@ -162,7 +172,7 @@ def _ids(path: Path, kind: str, frame: Any, column: int) -> list[str]:
     return ["" if value is None else str(value) for value in frame[:, column].to_list()]
 
 
-def _role(frame: Any, path: Path, role: str, name: str) -> np.ndarray:
+def _role(frame: Any, path: Path | Rows, role: str, name: str) -> np.ndarray:
     column = frame[name]
     if str(column.dtype) == "String":
         cleaned = without_marks(column)
@@ -177,7 +187,7 @@ def _role(frame: Any, path: Path, role: str, name: str) -> np.ndarray:
     return check_role(values, str(path), role, name)
 
 
-def _levels(column: Any, path: Path, name: str, *, may_be_missing: bool) -> tuple[Any, int]:
+def _levels(column: Any, path: Path | Rows, name: str, *, may_be_missing: bool) -> tuple[Any, int]:
     """Return a column as categories, the texts of its cells; and how many are missing, which have a level of their own.
 
     Raises
@@ -201,7 +211,7 @@ def _is_numeric(dtype: Any) -> bool:
     return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
 
 
-def _numbers(frame: Any, path: Path, *, predicting: bool) -> Any:
+def _numbers(frame: Any, path: Path | Rows, *, predicting: bool) -> Any:
     """Return the table as numbers; columns that hold texts are refused, with the first of their values that is one."""
     shown = {}
     for name, dtype in frame.schema.items():

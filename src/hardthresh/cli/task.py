@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -135,10 +135,7 @@ def task_of(table: Data, loss: str, positive_class: str | None, *, classes: bool
         )
     loss = "logistic" if loss == "auto" else loss
     if len(values) > 2 and not takes_many_classes(loss):
-        raise InvalidInputError(
-            f"the target {name!r} has {plural(len(values), 'class')} ({listed(labels, 4)}), and the model of the "
-            f"{loss} loss takes two: add --positive-class VALUE to fit one against the rest"
-        )
+        refuse_classes(name, labels, loss, "add --positive-class VALUE to fit one against the rest")
     if y.dtype.kind == "f":
         y = np.asarray([str(value) for value in y.tolist()])  # a class has a label; only whole numbers are ones
     return Task(y, loss, _counts(y))
@@ -186,19 +183,30 @@ def check_offset(table: Data, task: Task) -> None:
     """
     several = len(task.counts) > 2 and not task.order and takes_many_classes(task.loss)
     if table.offset is not None and (several or task.outputs):
-        what, instead = (
-            (f"{len(task.counts)} classes", ", or add --positive-class VALUE") if several else ("several outputs", "")
-        )
-        raise InvalidInputError(
-            f"--offset is one number for each row, and a model of {what} has a linear predictor for each of them; "
-            f"leave it out{instead}"
-        )
+        refuse_offset(len(task.counts) if several else 0, "add --positive-class VALUE to fit one against the rest")
     mean = getattr(models()[task.loss, False]()._loss, "mean", None)
     if table.exposed and (mean is None or not np.allclose(mean(np.array([0.0, 1.0])), [1.0, np.e])):
         raise InvalidInputError(
             f"--exposure is for the logarithm of an expected amount, as --loss poisson has it, not for the {task.loss} "
             "loss; use --offset"
         )
+
+
+def refuse_offset(n_classes: int, instead: str) -> NoReturn:
+    """Raise an error about an offset beside several classes, with what to do instead, or beside several outputs, 0."""
+    what, other = (f"{n_classes} classes", f", or {instead}") if n_classes else ("several outputs", "")
+    raise InvalidInputError(
+        f"a model of {what} has a linear predictor for each of them, and --offset is one number for each row: leave "
+        f"--offset out{other}"
+    )
+
+
+def refuse_classes(name: str, labels: Sequence[str], loss: str, instead: str) -> NoReturn:
+    """Raise an error about more than two classes of a model that takes two, with what to do instead."""
+    raise InvalidInputError(
+        f"the target {name!r} has {plural(len(labels), 'class')} ({listed(labels, 4)}), and the model of the {loss} "
+        f"loss takes two: {instead}"
+    )
 
 
 def _remarks(y: np.ndarray, name: str, labels: list[str]) -> tuple[str, ...]:

@@ -1,29 +1,19 @@
-"""The rows that a model is fitted to, as the options of `fit` say; and later again, for a saved model."""
+"""The rows that a model is fitted to, as the options of `fit` say."""
 
 from __future__ import annotations
 
-import shlex
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import typer
-
-from hardthresh.core.errors import InvalidInputError, plural
-
 from .data import Data, Request
+from .databases import Server
 from .imputing import imputed
 from .options import names_of
 from .reading import read
 from .task import Task, check_offset, ordered, task_of
 from .terminal import write_stderr
-
-# the base class of all errors of the command-line parser: BadParameter, UsageError, then this one
-PARSER_ERROR: Any = typer.BadParameter.__mro__[2]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,20 +28,23 @@ class Training:
         Its target.
     imputer : object
         What filled in missing values of the table; None without.
+    engine : Engine or None
+        Of a table in blocks, where they are worked on.
     """
 
     table: Data
     task: Task
     imputer: Any = None
+    engine: Any = None
 
 
-def read_training(data: Path, options: Mapping[str, Any], *, quiet: bool, impute: bool = True) -> Training:
+def read_training(data: Path | Server, options: Mapping[str, Any], *, quiet: bool, impute: bool = True) -> Training:
     """Read the rows that a model is to be fitted to.
 
     Parameters
     ----------
-    data : Path
-        The file.
+    data : Path or Server
+        The file, or the address of the database.
     options : mapping
         The options of ``hardthresh fit``, by the names of its parameters.
     quiet : bool
@@ -68,11 +61,13 @@ def read_training(data: Path, options: Mapping[str, Any], *, quiet: bool, impute
     request = Request(
         target=target[0] if target else None,
         outputs=target[1:] if target else (),
-        **{role: options[role] for role in ("weight", "offset", "exposure", "time", "event", "strata", "x_key")},
+        **{role: options[role] for role in ("weight", "offset", "exposure", "time", "event", "strata", "x_key", "sql")},
         id=options["row_id"],
         drop=names_of(options["drop"]),
         categorical=names_of(options["categorical"]),
         may_be_missing=options["impute"],
+        phenotypes=options.get("phenotypes"),  # of `fit` alone
+        covariates=names_of(options.get("covariates")),
     )
     if loss == "auto" and (options["time"] is not None or order is not None):
         loss = "cox" if options["time"] is not None else "ordinal"
@@ -85,92 +80,3 @@ def read_training(data: Path, options: Mapping[str, Any], *, quiet: bool, impute
         table, imputer = imputed(table)
         return Training(table, task, imputer)
     return Training(table, task)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ModelWithRows:
-    """A saved model with rows such as it was fitted to, to ask the model about them.
-
-    Attributes
-    ----------
-    model : fitted estimator
-        The model, without the step that fills in missing values.
-    X, y : array
-        The rows as the model takes them.
-    more : dict from str to array
-        Their weights, offset and strata.
-    """
-
-    model: Any
-    X: Any
-    y: np.ndarray
-    more: dict[str, np.ndarray]
-
-    def ask(self, method: str, **settings: Any) -> Any:
-        """Return what a method of the model says about the rows."""
-        with _matched_by_position():
-            return getattr(self.model, method)(self.X, self.y, **self.more, **settings)
-
-
-@contextmanager
-def _matched_by_position() -> Iterator[None]:
-    """Leave out scikit-learn's warning that a table has no names: its columns were put in the order of the model's."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        yield
-
-
-def training_of(ctx: typer.Context, model: Path, data: Path) -> ModelWithRows:
-    """Return a model that `fit` saved, with the rows of a file that are read as `fit` read those of the model.
-
-    Parameters
-    ----------
-    ctx : typer.Context
-        The context of the command, which knows the command `fit`.
-    model, data : Path
-        The files.
-
-    Raises
-    ------
-    InvalidInputError
-        If `fit` did not write the model, or the rows do not go with it.
-    """
-    from hardthresh.storage import load, load_notes
-
-    from .learning import parameters_of_fit
-
-    fitted, notes = load(model), load_notes(model)
-    imputer, last = (fitted[0], fitted[-1]) if hasattr(fitted, "steps") else (None, fitted)
-    if not hasattr(last, "support_"):
-        raise InvalidInputError(f"{model} does not hold a fitted model, but {fitted!r}")
-    found = read_training(data, _options_of_fit(ctx, model, notes.get("command", "")), quiet=True, impute=False)
-    table, task = found.table, found.task
-    n = notes.get("data", {}).get("n", table.X.shape[0])
-    if n != table.X.shape[0]:
-        write_stderr(
-            f"warning: the model was fitted to {plural(n, 'row')}, and {data} has {table.X.shape[0]:,}; this is about "
-            "the latter"
-        )
-    names = getattr(fitted if imputer is None else imputer, "feature_names_in_", None)
-    if names is not None and table.names is not None:
-        table = table.chosen([table.position(str(name)) for name in names])
-    y = np.asarray(task.order)[task.y] if task.order else task.y
-    with _matched_by_position():
-        X = table.X if imputer is None else imputer.transform(table.X)
-    return ModelWithRows(last, X, y, parameters_of_fit(table))
-
-
-def _options_of_fit(ctx: typer.Context, model: Path, command: str) -> dict[str, Any]:
-    """Return the options with which `fit` made a model, from the command line that was saved with it."""
-    words = shlex.split(command)
-    if words[1:2] != ["fit"] or ctx.parent is None:
-        raise InvalidInputError(
-            f"{model} was not written by hardthresh fit --out, so its target is not known; ask the model in Python, "
-            "with its rows"
-        )
-    group: Any = ctx.parent.command
-    try:
-        options: dict[str, Any] = group.get_command(ctx.parent, "fit").make_context("fit", words[2:]).params
-    except PARSER_ERROR as error:
-        raise InvalidInputError(f"{model} was written by another version of fit: {error.format_message()}") from error
-    return options
