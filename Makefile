@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo reproduce reproduce-all check test test-all mutants lint format docs bench bench-smoke bench-peers bench-prediction clean
+.PHONY: help demo reproduce reproduce-all check test test-all mutants lint format docs bench bench-smoke bench-peers bench-prediction bench-scale clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -26,6 +26,7 @@ UNIT := tests/arrays tests/certificates/test_swap.py tests/constraints tests/cor
   tests/test_layers.py tests/test_messages.py
 check test test-all mutants: export OMP_NUM_THREADS = 1
 check test test-all mutants: export OPENBLAS_NUM_THREADS = 1
+check test test-all: export PYTHONDONTWRITEBYTECODE = # or each process compiles the package and its tests again
 check test: export HARDTHRESH_TESTS = fast
 test-all: export HARDTHRESH_TESTS = all
 
@@ -61,6 +62,17 @@ bench-smoke: .venv/bench.stamp ## check that the benchmarks run, and that passes
 
 bench-prediction: .venv/bench.stamp ## compare held-out predictions with those of other packages; ARGS are passed on
 	$(BIN)/python benchmarks/predict.py $(ARGS)
+
+SCALE := --task formats,dask,disc,readings --seeds 5 --rows 125000 --cluster-gb 8 --gb 20 \
+  --table benchmarks/results/scale
+bench-scale: .bench-scale/stamp ## measure tables larger than memory on a quiet machine of 24 GB; ARGS with --task replace all settings
+	.bench-scale/bin/python benchmarks/scale.py $(if $(findstring --task,$(ARGS)),,$(SCALE)) $(ARGS)
+
+.bench-scale/stamp: benchmarks/scaling/requirements.txt pyproject.toml hatch_build.py src/hardthresh/_kernel.c
+	$(PYTHON) -m venv $(@D)
+	echo '*' >$(@D)/.gitignore
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
 
 PEERS := $(patsubst benchmarks/requirements/%.txt,.bench-envs/%/stamp,$(wildcard benchmarks/requirements/*.txt))
 bench-peers: $(PEERS) ## install the packages that need an environment of their own, for make bench

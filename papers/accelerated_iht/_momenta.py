@@ -38,7 +38,13 @@ class FreeMomentum(Momentum):
     requires = SmoothObjective
 
     def weigh(
-        self, objective: Objective, ahead: Evaluation, previous: Evaluation, new: Evaluation, memory: Any
+        self,
+        objective: Objective,
+        constraint: Constraint,
+        ahead: Evaluation,
+        previous: Evaluation,
+        new: Evaluation,
+        memory: Any,
     ) -> tuple[float, Any]:
         assert isinstance(objective, SmoothObjective)
         return minimiser_along(objective, new, new.point - previous.point), None
@@ -51,7 +57,13 @@ class SkippedMomentum(Momentum):
     tau: float
 
     def weigh(
-        self, objective: Objective, ahead: Evaluation, previous: Evaluation, new: Evaluation, memory: Any
+        self,
+        objective: Objective,
+        constraint: Constraint,
+        ahead: Evaluation,
+        previous: Evaluation,
+        new: Evaluation,
+        memory: Any,
     ) -> tuple[float, Any]:
         there = objective.value(new.point + self.tau * (new.point - previous.point))
         return (self.tau if there <= new.value else 0.0), None
@@ -83,7 +95,8 @@ def _direction_and_step(
     """Return minus the gradient at the point, and the step along it."""
     direction = -state.at.gradient
     inside = state.support.restrict(direction)
-    return direction, rule.length(objective, constraint, state.at, direction, inside if norm(inside) else direction)
+    along, supports = (inside, 1) if norm(inside) else (direction, 0)
+    return direction, rule.length(objective, constraint, state.at, direction, along, supports)
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ def polyak_stochastic_iht(
         at = part.evaluate(now.point)
         target = rule.target if reference is None else part.value(reference)
         direction = -at.gradient
-        step = replace(rule, target=target).length(part, constraint, at, direction, direction)
+        step = replace(rule, target=target).length(part, constraint, at, direction, direction, 0)
         now = constraint.project(now.point + step * direction, now.support)
         if (iteration + 1) % every == 0:
             points.append(now.point)

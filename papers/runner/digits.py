@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import inf, isnan
 from typing import Any
 
@@ -74,6 +75,7 @@ def numbers_of(key: str, numbers: Numbers) -> list[float]:
     return [float(number) for number in (value if isinstance(value, Sequence) else [value])]
 
 
+@cache
 def blas_kernel() -> str | None:
     """Return the kernel of OpenBLAS in use, such as "Haswell" or "SkylakeX"; None with another library."""
     kernels = {info.get("architecture") for info in threadpool_info() if info["internal_api"] == "openblas"}

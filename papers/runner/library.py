@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -122,13 +123,19 @@ class Library:
         if not path.is_file():
             return {}
         try:
-            content = tomllib.loads(path.read_text(encoding="utf-8"))
+            content = _parsed(path.read_text(encoding="utf-8"))
         except ValueError as error:  # also of UnicodeDecodeError
             raise InvalidInputError(f"{path} cannot be read: {error}") from None
         scripts = {script.stem for script in (self.folder / paper).glob("[!_]*.py")}
         if unknown := content.keys() - scripts - {"title", "check"}:
             raise InvalidInputError(f"{path} has a table {min(unknown)!r}, and {paper} has no such item")
         return content
+
+
+@lru_cache(maxsize=64)  # which every row of a table asks for; two or three for each paper
+def _parsed(text: str) -> dict[str, Any]:
+    """Return the content of a file, which nobody changes."""
+    return tomllib.loads(text)
 
 
 def _among(kind: str, name: str, known: list[str]) -> None:
