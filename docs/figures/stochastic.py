@@ -100,6 +100,7 @@ SOLVERS = {
     "StochasticIHT, 50 rows, .3 / L": lambda largest: StochasticIHT(0.3 / largest, FixedBatch(50)),
     "IHT": lambda _: IHT(),
     "HardThresholdingPursuit": lambda _: HardThresholdingPursuit(),
+    'WorkingSet, effort="fast"': lambda _: WorkingSet(effort="fast"),
     "WorkingSet": lambda _: WorkingSet(),
 }
 GOALS = (1e-1, 1e-2, 1e-3, 1e-5)
