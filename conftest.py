@@ -32,8 +32,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def close_figures():
-    """Close the figures of a test or an example: matplotlib warns of more than 20."""
+def leave_nothing():
+    """Close the figures of a test or an example, and forget the scheduler of a Dask client that is closed.
+
+    Matplotlib warns of more than 20 figures. Dask keeps such a scheduler if the cluster was closed first, or if a
+    worker in this process had a client of its own; later tests could not compute.
+    """
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+    if "dask.config" in sys.modules:
+        sys.modules["dask.config"].config.pop("scheduler", None)

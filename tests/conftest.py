@@ -20,6 +20,18 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture
+def no_charts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write reports without drawing their charts, which takes most of the time and adds no words."""
+
+    def chart(name: str, draw: object, height: int) -> dict[str, str]:
+        return dict.fromkeys(WIDTHS, "<svg></svg>")
+
+    from hardthresh.report.html import WIDTHS
+
+    monkeypatch.setattr("hardthresh.report.html.chart", chart)
+
+
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
     """The folder that ``HARDTHRESH_DATA`` names, with the larger real data sets."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import json
+import runpy
+import subprocess
 import sys
 from itertools import combinations
 from pathlib import Path
@@ -178,3 +182,163 @@ def test_the_refit_of_several_outputs_is_the_minimum_of_our_objective(bench, los
     value = minimize(model, RowSparsity(3, free=(3,)), tol=1e-13).value
     expected = 240 * value / np.sum(y * y) if loss == "multi_task" else value
     np.testing.assert_allclose(bench.refit.objective(problem, support), expected, rtol=1e-9)
+
+
+def test_all_kinds_of_files_hold_the_same_rows(tmp_path):
+    """The benchmark of files: sums over files of any kind have the same bits, and nothing is left of them."""
+    code = [sys.executable, str(FOLDER / "scale.py"), "--task", "formats", "--rows", "20", "--folder", str(tmp_path)]
+    run = subprocess.run([*code, "--table", str(tmp_path / "t")], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    machine, *rows = map(json.loads, run.stdout.splitlines())
+    assert machine["task"] == "machine"
+    digests = {row["digest"] for row in rows if "skipped" not in row and "sparse" not in row["case"]}
+    assert len(digests) == 1
+    assert {row["readers"] for row in rows if "skipped" not in row} == {1, 4}
+    assert (tmp_path / "t.jsonl").read_text() == run.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["t.jsonl", "t.md"]
+
+
+def row_of_parquet(speed):
+    return {"task": "formats", "case": "parquet plain", "readers": 4, "gb_per_s": speed, "gb_per_cpu_s": 0.9}
+
+
+def said_of(start, rows):
+    """Return what the table of checks measured, and whether it says that the check is met, for the line of a check."""
+    machine = {"task": "machine", "processor": "p", "processors": 4, "memory_gb": 24.0}
+    checks = importlib.import_module("scaling.checks")
+    [line] = [line for line in checks.table_of([machine, *rows]).splitlines() if start in line]
+    cells = [cell.strip() for cell in line.split("|")]
+    return cells[3], cells[4]
+
+
+def row_of_readings(median=4.0, most=7, certificate=2, **more):
+    return {"task": "readings", "case": "c", "median": median, "most": most, "certificate": certificate, **more}
+
+
+def row_of_dask(case, **found):
+    return {"task": "dask", "case": case, **found}
+
+
+def rows_of_bits(squared, logistic):
+    found = (("squared", squared), ("logistic", logistic))
+    return [row_of_dask(f"fit, {loss}, {place} workers", bits=b) for loss, all in found for place, b in enumerate(all)]
+
+
+def rows_of_disc(ours, theirs):
+    cases = [("reading 1", 9.0), *(("reading 2, 4 threads", speed) for speed in ours), ("dd iflag=direct", theirs)]
+    return [{"task": "disc", "case": case, "gb_per_s": speed} for case, speed in cases]
+
+
+def rows_of_others(ours, *others):
+    cases = zip(("hardthresh", "xgboost.dask, 20 trees", "dask-ml, lbfgs"), (ours, *others), strict=False)
+    return [row_of_dask(f"{case}, 100000 x 100", cpu_s=seconds - 1.0, workers_cpu_s=1.0) for case, seconds in cases]
+
+
+READINGS, PATHS, BITS = "4 readings in the median", "folds over 1..30", "the same bits"
+TINY, LOOK, FIT = "512 tiny blocks", "look by 4 workers", "fit by 4 workers"
+DISC, OTHERS = "second reading of a raw file", "logistic fit of 100,000 x 100"
+
+
+@pytest.mark.parametrize(
+    ("check", "rows", "measured", "met"),
+    [
+        (READINGS, [row_of_readings(), row_of_readings(3.0, 5)], "4 in the median, 7 at most; certificate 2", "yes"),
+        (READINGS, [row_of_readings(), row_of_readings(4.5)], "4.5 in the median", "no"),
+        (READINGS, [row_of_readings(most=8), row_of_readings()], "8 at most", "no"),
+        (READINGS, [row_of_readings(certificate=3)], "certificate 3", "no"),
+        (READINGS, [row_of_readings(), row_of_readings(9.0, 9, choice="cv")], "4 in the median", "yes"),
+        (PATHS, [row_of_readings(most=m, choice=c) for c, m in (("cv", 6), ("path", 5))], "folds 6, paths 5", "yes"),
+        (PATHS, [row_of_readings(most=m, choice=c) for c, m in (("cv", 7), ("path", 5))], "folds 7, paths 5", "no"),
+        (PATHS, [row_of_readings(most=m, choice=c) for c, m in (("cv", 6), ("path", 6))], "folds 6, paths 6", "no"),
+        (PATHS, [row_of_readings(most=6, choice="cv")], "not measured", ""),
+        (READINGS, [row_of_readings(most=6, choice="cv")], "not measured", ""),
+        (BITS, rows_of_bits("aa", "bb"), "squared: 1 of 2 fits; logistic: 1 of 2 fits", "yes"),
+        (BITS, rows_of_bits("aab", "bb"), "squared: 2 of 3 fits; logistic: 1 of 2 fits", "no"),
+        (BITS, rows_of_bits("aa", "bc"), "squared: 1 of 2 fits; logistic: 2 of 2 fits", "no"),
+        (BITS, rows_of_bits("aa", "b"), "logistic: 1 of 1 fits", "no"),
+        (BITS, rows_of_bits("aa", ""), "not measured", ""),
+        (TINY, [row_of_dask("reading of 512 tiny blocks", best_s=0.4, tasks=92)], "0.40 s, 92 tasks", "yes"),
+        (TINY, [row_of_dask("reading of 512 tiny blocks", best_s=0.41, tasks=92)], "0.41 s, 92 tasks", "no"),
+        (TINY, [row_of_dask("reading of 512 tiny blocks", best_s=0.4, tasks=93)], "0.40 s, 93 tasks", "no"),
+        (LOOK, [row_of_dask(f"look, {n} workers", best_s=s) for n, s in ((1, 3.3), (4, 1.0))], "0.82", "yes"),
+        (LOOK, [row_of_dask(f"look, {n} workers", best_s=s) for n, s in ((1, 3.1), (4, 1.0))], "0.78", "no"),
+        (LOOK, [row_of_dask("look, 1 workers", best_s=3.3)], "not measured", ""),
+        (FIT, [row_of_dask(f"fit in memory, {n} workers", wall_s=s) for n, s in ((1, 2.7), (4, 1.0))], "0.68", "yes"),
+        (FIT, [row_of_dask(f"fit in memory, {n} workers", wall_s=s) for n, s in ((1, 2.5), (4, 1.0))], "0.62", "no"),
+        (DISC, rows_of_disc([1.0, 1.75], 2.0), "0.88 (1.75 and 2.00 GB/s)", "yes"),
+        (DISC, rows_of_disc([1.0, 1.65], 2.0), "0.82 (1.65 and 2.00 GB/s)", "no"),
+        (OTHERS, rows_of_others(1.9, 5.1, 28.8), "hardthresh 1.9, xgboost.dask 5.1, dask-ml 28.8 CPU s", "yes"),
+        (OTHERS, rows_of_others(5.2, 5.1, 28.8), "hardthresh 5.2, xgboost.dask 5.1, dask-ml 28.8 CPU s", "no"),
+        (OTHERS, rows_of_others(5.2, 5.1), "hardthresh 5.2, xgboost.dask 5.1 CPU s", "no"),
+        (OTHERS, rows_of_others(1.9, 2.1), "hardthresh 1.9, xgboost.dask 2.1 CPU s", "yes"),
+        (OTHERS, rows_of_others(1.9), "not measured", ""),
+    ],
+)
+def test_each_check_of_the_design_can_pass_and_fail(bench, check, rows, measured, met):
+    """Checks 3, 4, 7, 8 and 9 of scale.md, and that of other packages: each just met, and each just missed."""
+    said, verdict = said_of(check, rows)
+    assert measured in said
+    assert verdict == met
+
+
+def test_a_check_does_not_count_what_failed(bench):
+    """As the second number of workers, which fails before anything is measured."""
+    rows = [row_of_dask("look, 1 workers", best_s=3.3), row_of_dask("look, 4 workers", failed="why")]
+    assert said_of(LOOK, rows) == ("not measured", "")
+    assert said_of(READINGS, [row_of_readings(), row_of_readings(9.0, skipped="why")])[1] == "yes"
+
+
+@pytest.mark.parametrize(("rows", "said"), [([0.9], "no"), ([1.1], "yes"), ([], "")])
+def test_checks_of_the_design_are_beside_what_was_measured(bench, rows, said):
+    machine = {"task": "machine", "processor": "p", "processors": 4, "memory_gb": 24.0}
+    checks = importlib.import_module("scaling.checks")
+    table = checks.table_of([machine, *map(row_of_parquet, rows), {"task": "dask", "case": "c", "failed": "why"}])
+    [line] = [line for line in table.splitlines() if "Parquet with 4 readers" in line]
+    assert [cell.strip() for cell in line.split("|")][4] == said
+    assert table.endswith("* dask, c: why\n")
+
+
+def disc_row(loss, gb, memory, exact=True):
+    return {
+        "task": "disc", "case": f"fit, {loss}", "gb": gb, "limit_mb": 1500, "anonymous_mb": memory,
+        "support_exact": exact,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([("squared", 2, 150.0), ("squared", 4, 170.0)], "yes"),
+        ([("squared", 2, 190.0), ("squared", 4, 201.0)], "no"),
+        ([("squared", 4, 125.0), ("squared", 2, 100.0)], "no"),
+        ([("squared", 2, 100.0), ("logistic", 4, 150.0)], "yes"),
+        ([("squared", 2, 100.0), ("squared", 4, 100.0, False)], "no"),
+        ([("squared", 2, 100.0)], "no"),
+    ],
+)
+def test_the_check_of_memory_compares_memory(bench, rows, said):
+    """Check 5 of scale.md: at most 200 MB, and 1.2 times as much for a file twice as long."""
+    assert said_of("| 5 |", [disc_row(*row) for row in rows])[1] == said
+
+
+def test_the_benchmark_of_devices_rehearses_without_one(capsys, tmp_path):
+    """Check 13 of scale.md: it runs on the CPU, says so, and judges nothing."""
+    pytest.importorskip("torch", reason="torch is not installed")
+    kept = tmp_path / "lines.jsonl"
+    settings = ["--n", "400", "--d", "90", "--k", "2", "--repeats", "1", "--batch", "50", "--json", str(kept)]
+    module = runpy.run_path(str(FOLDER / "gpu.py"))
+    module["main"](settings)
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [json.loads(line) for line in kept.read_text().splitlines()] == lines
+    each = ["copy", "X'r", *["fit"] * 4, "minibatch", *["difference from NumPy"] * 4]
+    assert [line["what"] for line in lines] == 2 * each
+    assert [line["dtype"] for line in lines] == ["float32"] * len(each) + ["float64"] * len(each)
+    assert {line["device"] for line in lines} == {"cpu: no GPU was used"}
+    assert all(line["found"] for line in lines if "found" in line)
+    assert all(line["share"] > 0 for line in lines if line["what"] in ("X'r", "fit", "minibatch"))
+    assert all(line["relative"] <= 1e-5 for line in lines if line["what"] == "difference from NumPy")
+    assert not any("goal" in line for line in lines)
+    judged = module["judged"]
+    assert judged({"what": "fit", "share": 0.6}) == {"goal": 0.7, "met": False}
+    assert judged({"what": "difference from NumPy", "relative": 0.0, "found": False})["met"] is False
+    assert judged({"what": "copy"}) == {}

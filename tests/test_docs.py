@@ -1,5 +1,6 @@
 """The documentation says what there is, and what it says runs. (The snippets of docs/ run as doctests.)"""
 
+import ast
 import csv
 import inspect
 import re
@@ -37,6 +38,35 @@ def test_every_public_name_exists_and_says_what_it_is(room):
     module = import_module(f"hardthresh.{room}")
     assert module.__doc__
     assert [name for name in module.__all__ if not inspect.getdoc(getattr(module, name))] == []
+
+
+def texts_of(*rooms):
+    """All texts in the files of some rooms; what an f-string fills in is NUL."""
+    for path in (path for room in rooms for path in (ROOT / "src" / "hardthresh" / room).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                yield "".join(part.value if isinstance(part, ast.Constant) else "\0" for part in node.values)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+
+
+def has_in_order(text, parts):
+    at = 0
+    for part in parts:
+        at = text.find(part, at) + len(part)
+        if at < len(part):
+            return False
+    return True
+
+
+def test_the_messages_of_tables_in_blocks_are_those_of_the_code():
+    """Section 9 of scale.md, as the guide has it: "..." stands for what a message fills in."""
+    page = (ROOT / "docs" / "guide" / "larger_than_memory.rst").read_text(encoding="utf-8")
+    failures = page[page.index("When something fails") : page.index("What is not established")]
+    messages = re.findall(r"^   \* - ``(.+)``$", failures, re.MULTILINE)
+    code = [*texts_of("designs", "estimators", "selection")]
+    assert len(messages) > 15
+    assert [text for text in messages if not any(has_in_order(one, text.split("...")) for one in code)] == []
 
 
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

@@ -21,7 +21,8 @@ def fresh(code: str, folder: Path) -> str:
     return run.stdout + run.stderr
 
 
-EXTRAS = {"dask", "jax", "jinja2", "matplotlib", "pandas", "polars", "pooch", "pyarrow", "rich", "torch", "typer"}
+EXTRAS = {"dask", "distributed", "h5py", "jax", "jinja2", "matplotlib", "pandas", "polars", "pooch", "pyarrow", "rich"}
+EXTRAS |= {"torch", "typer", "zarr"}
 
 # scikit-learn comes first where it may come at all: what it does when it is imported is not ours to answer for
 SKLEARN = "import sklearn.linear_model, sklearn.model_selection\n"

@@ -57,6 +57,8 @@ def test_index_sets(library, a, b):
     np.testing.assert_array_equal(to_numpy(union(theirs, convert(b, library))), np.union1d(a, b))
     X = np.arange(30.0).reshape(3, 10)
     np.testing.assert_array_equal(to_numpy(gather_columns(convert(X, library), theirs)), X[:, a])
+    rows = scatter(gather(convert(X.T, library), theirs), theirs, 10)
+    np.testing.assert_array_equal(to_numpy(rows), np.where(mask[:, None], X.T, 0.0))
 
 
 def test_gathered_columns_keep_their_order():

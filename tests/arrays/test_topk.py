@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hardthresh.arrays import to_numpy, top_k
+from hardthresh.arrays.topk import leading
 from hardthresh.core import InvalidInputError
 from levels import draws
 
@@ -116,3 +117,14 @@ def test_the_argument_is_unchanged():
     magnitude.flags.writeable = False
     top_k(magnitude, 2)
     np.testing.assert_array_equal(magnitude, [3.0, 1.0, 2.0])
+
+
+@pytest.mark.parametrize("library", LIBRARIES[1:])
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_on_a_device_nan_is_the_largest(library, position):
+    magnitude = np.array([1.0, 2.0, 3.0])
+    magnitude[position] = np.nan
+    assert to_numpy(leading(convert(magnitude, library), 1))[position]
+    largest = np.nanargmax(magnitude)
+    marked = to_numpy(leading(convert(magnitude, library), 2))
+    np.testing.assert_array_equal(np.flatnonzero(marked), sorted([position, largest]))

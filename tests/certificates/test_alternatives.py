@@ -192,7 +192,7 @@ def test_nothing_chosen_has_no_alternatives():
     f = LinearModel(np.eye(3), np.ones(3))
     pool = alternative_supports(f, Sparsity(0), np.zeros(3))
     assert [support.numbers for support in pool.supports] == [()]
-    assert str(pool).startswith("No other set of 0 features")
+    assert str(pool).startswith("The model has no feature")
 
 
 def test_what_cannot_be_ranked_is_refused():

@@ -211,7 +211,7 @@ class Case:
 @pytest.mark.parametrize("kind", KINDS)
 def test_certificates_agree_with_brute_force(kind, loss, dtype):
     said = Counter()
-    share = 1 if reaches("pairs") else 3  # a third of the tables at the level fast
+    share = 1 if reaches("pairs") else 5  # a fifth of the tables at the level fast
     for seed in range((30 if loss == "squared" else 9) // share):
         case = Case(kind, loss, dtype, seed)
         model = case.fit()
@@ -256,5 +256,5 @@ def test_certificates_agree_with_brute_force(kind, loss, dtype):
                 dtype == "f4" and certificate.stationarity.basic_feasibility < 1e-4
             )  # a Gram matrix of single precision
             assert not certificate.fitted or rounded or certificate.is_stationary(), (seed, str(certificate))
-    assert loss == "logistic" or min(said["fitted"], said["best"], said["proved"]) >= 6 // share - 1
+    assert loss == "logistic" or min(said["fitted"], said["best"], said["proved"]) >= max(6 // share - 1, 1)
     assert said["bounded"] > 0

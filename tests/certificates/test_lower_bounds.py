@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize_scalar
 
 import hardthresh as ht
-from hardthresh.certificates.gap import bound_sentence, relative_gap
+from hardthresh.certificates import relative_gap
+from hardthresh.certificates.gap import bound_sentence
 from hardthresh.certificates.lower_bounds import convexity, lower_bound
 from hardthresh.constraints import GroupSparsity, OverlappingGroupSparsity, Sparsity
 from hardthresh.core.meter import Meter

@@ -68,7 +68,7 @@ def test_a_proof_says_to_how_much():
 
 def test_bounds_that_contradict_a_value_prove_nothing(monkeypatch):
     f, constraint = problem(n=20, d=10, k=3)
-    monkeypatch.setattr("hardthresh.certificates.proof.lower_bound", lambda *_: 1e6)
+    monkeypatch.setattr("hardthresh.certificates.proving.lower_bound", lambda *_: 1e6)
     proof = prove(f, constraint, ht.minimize(f, constraint).w, time_limit=1e-9)
     assert not proof.proved
     assert proof.lower_bound == 0.0
@@ -127,7 +127,7 @@ def test_after_ctrl_c_nothing_more_is_computed(monkeypatch):
     f, constraint = problem()
     w = ht.minimize(f, constraint).w
     interrupted_after(monkeypatch, 2)
-    monkeypatch.setattr("hardthresh.certificates.proof.lower_bound", None)
+    monkeypatch.setattr("hardthresh.certificates.proving.lower_bound", None)
     assert prove(f, constraint, w).n_nodes > 0
 
 
@@ -362,8 +362,37 @@ def test_a_progress_line_tells_the_gap(monkeypatch):
         def __exit__(self, *error):
             return False
 
-    monkeypatch.setattr("hardthresh.certificates.proof.progress_line", lambda enabled, title, total: Line())
+    monkeypatch.setattr("hardthresh.certificates.proving.progress_line", lambda enabled, title, total: Line())
     f, constraint = problem()
     prove(f, constraint, f.zeros(), progress=True)
     assert told
     assert "gap" in told[0]
+
+
+def test_other_coefficients_of_the_same_set_are_no_better_set():
+    f, constraint = problem()
+    w = ht.minimize(f, constraint, BranchAndBound()).w
+    proof = prove(f, constraint, 0.5 * w)
+    assert proof.found_better
+    assert proof.same_features
+    assert "A better set" not in str(proof)
+    assert "the same set, with other coefficients" in str(proof)
+    assert proof.to_dict()["same_features"] is True
+
+
+def test_no_time_limit_is_named():
+    f, constraint = problem()
+    with pytest.raises(InvalidInputError, match="None is for no limit"):
+        prove(f, constraint, f.zeros(), time_limit=np.inf)
+
+
+@pytest.mark.parametrize("gap", [1e-7, 1e-9])
+def test_features_whose_rounding_keeps_a_search_from_a_proof_are_named(gap):
+    """A near copy and its column lower the objective together, to a value that is partly rounding."""
+    rng = np.random.default_rng(0)
+    X, z = rng.standard_normal((30, 6)), rng.standard_normal(30)
+    X[:, 3] = X[:, 0] + gap * z
+    f = LinearModel(X, X[:, 0] + z + 0.1 * rng.standard_normal(30))
+    proof = prove(f, Sparsity(2), ht.minimize(f, Sparsity(2)).w, name=lambda j: f"gene {j}")
+    assert not proof.proved
+    assert "rounding hides what some sets of nearly dependent features (gene 0, gene 3) reach" in str(proof)

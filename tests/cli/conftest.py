@@ -1,20 +1,24 @@
 """Commands run in this process, and small files to run them on."""
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from hardthresh.cli.app import app
 
 REPOSITORY = Path(__file__).parents[2]
+cached_command = cache(get_command)  # which otherwise makes all commands of the app again for each test
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
-    """Run a command in an empty folder; anything but a normal end fails the test."""
+def run(tmp_path, monkeypatch, no_charts):
+    """Run a command in an empty folder; anything but a normal end fails the test. Reports have no charts."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("typer.testing._get_command", cached_command, raising=False)
 
     def go(*args: object):
         result = CliRunner().invoke(app, [str(arg) for arg in args], catch_exceptions=False)

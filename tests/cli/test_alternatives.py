@@ -26,9 +26,26 @@ def test_the_sets_are_those_of_the_model(done, csv, table, folder):
     for name in again.own:
         assert name in printed
     assert "Sets: sets.json" in printed
+    assert found["complete"] is False
+
+
+def test_a_time_limit_proves_that_there_are_no_other_sets(done, csv, folder):
+    done("fit", csv, "--target", "y", "--drop", "ill", *FIT)
+    printed = done("alternatives", "model.json", csv, "--tolerance", "0.9", "--time-limit", "60", "--out", "sets.json")
+    assert "Proved by branch and bound" in printed
+    assert json.loads((folder / "sets.json").read_text())["complete"] is True
 
 
 def test_bad_settings_are_refused(refused, done, csv):
     done("fit", csv, "--target", "y", "--drop", "ill", *FIT)
     assert "tolerance must be" in refused("alternatives", "model.json", csv, "--tolerance", "0")
+    assert "time_limit must be" in refused("alternatives", "model.json", csv, "--time-limit", "-1")
     assert "is the model, which would be lost" in refused("alternatives", "model.json", csv, "--out", "model.json")
+
+
+def test_a_word_is_for_no_time_limit(done, refused, csv, folder):
+    done("fit", csv, "--target", "y", "--drop", "ill", *FIT)
+    done("alternatives", "model.json", csv, "--time-limit", "none", "--out", "sets.json")
+    assert json.loads((folder / "sets.json").read_text())["complete"] is True
+    done("prove", "model.json", csv, "--time-limit", "none")
+    assert "none for no limit" in refused("prove", "model.json", csv, "--time-limit", "inf")

@@ -417,7 +417,7 @@ def test_outputs_of_a_model_without_names_are_counted(done, outputs):
 
 SEVERAL = {
     "--loss poisson": "several targets are for --loss squared, not for poisson",
-    "--offset x1": "a model of several outputs has a linear predictor for each of them; leave it out",
+    "--offset x1": "a model of several outputs has a linear predictor for each of them, and --offset is one number",
     "--classes": "several targets are numbers; leave --order, --classes and --positive-class out",
     "--target loss": "--target names 'loss' twice",
     "--target none": "has no column 'none' for the target number 3",

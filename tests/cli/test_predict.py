@@ -147,7 +147,9 @@ def test_a_file_that_is_no_model_is_refused(refused, csv, folder):
 
 
 def test_outputs_are_checked_first(refused, csv):
-    assert refused("predict", "model.json", csv, "--out", "new.txt") == "the name of new.txt must end in .csv"
+    assert (
+        refused("predict", "model.json", csv, "--out", "new.txt") == "the name of new.txt must end in .csv or .parquet"
+    )
 
 
 @pytest.mark.parametrize("classify", [False, True])

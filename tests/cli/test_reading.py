@@ -170,7 +170,7 @@ def refusal():
 
 def test_no_file(refusal, folder):
     assert refusal(folder / "no.csv") == f"there is no file {folder / 'no.csv'}"
-    assert refusal(folder) == f"{folder} is a folder"
+    assert refusal(folder) == f"{folder} is a folder, which fit and predict read with --blocks"
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.feather", "x.npz", "x.npy", "x.svm"])

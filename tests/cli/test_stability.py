@@ -11,7 +11,7 @@ import pytest
 import hardthresh as ht
 from hardthresh.cli.fit import fit
 from hardthresh.cli.sharing import with_options_of
-from hardthresh.cli.stability import OF_THE_CHOICE_OF_K, stability
+from hardthresh.cli.stability import OF_FOLDS, OF_THE_CHOICE_OF_K, stability
 from levels import only_at
 
 COLUMNS = ("a", "b", "height, cm", "d", "e")
@@ -96,7 +96,7 @@ def test_what_cannot_be_is_refused(refused, csv, options, said):
 
 def test_options_of_fit_are_those_of_stability():
     own, theirs = signature(stability).parameters, signature(fit, eval_str=True).parameters
-    assert {name for name in theirs if name not in own} == OF_THE_CHOICE_OF_K
+    assert {name for name in theirs if name not in own} == OF_THE_CHOICE_OF_K | OF_FOLDS
     loss, option = get_args(own["loss"].annotation)
     assert (loss, option.help, own["loss"].default) == (str, get_args(theirs["loss"].annotation)[1].help, "auto")
     assert get_args(own["seed"].annotation)[1].help == "Seed of the half-samples."

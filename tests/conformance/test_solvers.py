@@ -99,7 +99,12 @@ PLAIN = (bool, int, float, str, tuple, list, dict, np.ndarray, Trace)
 
 
 def first_states(objective, constraint, solver, count=12, **arguments):
-    return list(islice(iterate(objective, constraint, solver, **arguments), count))
+    return list(islice(iterate(unread(objective), constraint, solver, **arguments), count))
+
+
+def unread(objective):
+    """The objective; a copy of one that remembers what it has read, so that a run cannot profit from those before."""
+    return pickle.loads(pickle.dumps(objective)) if objective.traits.reading_is_dear else objective
 
 
 def told(thing):
@@ -123,6 +128,15 @@ def assert_same_state(constraint, one, other):
     assert fingerprint(one) == fingerprint(other)
     assert one.support == other.support
     np.testing.assert_array_equal(one.at.gradient, other.at.gradient)
+
+
+def assert_close_state(one, other):
+    """Equal up to rounding, without what was counted."""
+    assert one.iteration == other.iteration
+    assert one.support == other.support
+    size = max(float(np.abs(one.w).max()), 1e-6)
+    np.testing.assert_allclose(one.w, other.w, rtol=0, atol=1e-12 * size)
+    np.testing.assert_allclose(one.value, other.value, rtol=1e-12)
 
 
 def solve(objective, constraint, solver, **arguments):
@@ -151,6 +165,8 @@ def test_a_trajectory_keeps_the_contract(solver, objective, constraint):
         assert_same_point(constraint, again.point, state.w)
         assert again.support == state.support
         assert state.iteration == iteration
+        if may_diverge(solver) and not np.isfinite(state.value):
+            return
         assert np.isfinite(state.value)
         if state.exact:
             at = objective.evaluate(state.w)
@@ -160,7 +176,10 @@ def test_a_trajectory_keeps_the_contract(solver, objective, constraint):
         assert np.isnan(state.step) if iteration == 0 else (np.isfinite(state.step) and state.step >= 0)
     resumed = first_states(objective, constraint, solver, 8, state=pickle.loads(pickle.dumps(states[4])))
     for one, other in zip(states[4:], resumed, strict=True):
-        assert_same_state(constraint, one, other)
+        if objective.traits.reading_is_dear:  # what was read before the fourth state is not read alike after it
+            assert_close_state(one, other)
+        else:
+            assert_same_state(constraint, one, other)
     if promises_descent(solver):
         values = np.array([state.value for state in states])
         assert (np.diff(values) <= 1e-13 * np.abs(values[:-1])).all()
@@ -194,6 +213,11 @@ def test_projections_start_from_the_support_of_the_state(solver):
     assert state.iteration > 0
 
 
+def may_diverge(solver):
+    """Whether a step may lead to where f is infinite, by the solver's docstring."""
+    return isinstance(solver, AcceleratedIHT) and solver.variant == "paper"
+
+
 def promises_descent(solver):
     """Whether f never rises, by the solver's docstring."""
     if isinstance(solver, IHT):
@@ -223,8 +247,8 @@ def assert_repeatable(solver, objective, constraint):
     before = pickle.dumps(vars(objective)), repr(constraint), repr(solver)
     w0 = ramp(objective, 1.0)
     w0.flags.writeable = False
-    one = minimize(objective, constraint, solver, w0, max_iter=15)
-    two = minimize(objective, constraint, solver, w0, max_iter=15)
+    one = minimize(unread(objective), constraint, solver, w0, max_iter=15)
+    two = minimize(unread(objective), constraint, solver, w0, max_iter=15)
     assert_same_state(constraint, one.state, two.state)
     assert (one.status, one.message, one.n_iter) == (two.status, two.message, two.n_iter)
     np.testing.assert_equal(one.passes, two.passes)  # nan where nobody counts
@@ -290,7 +314,7 @@ def test_the_truth_is_found(solver, loss):
 def test_any_start_will_do(solver, loss):
     problem = planted(loss)
     far = 10.0 * np.random.default_rng(5).standard_normal(problem.X.shape[1])
-    run = solve(problem.model(), Sparsity(4), solver, w0=far, max_iter=2000)
+    run = solve(problem.model(), Sparsity(4), solver, w0=far, max_iter=300)
     assert np.isfinite(run.value)
     as_published = getattr(solver, "variant", None) == "paper"  # promises nothing far away; what goes wrong is said
     first = problem.model().value(Sparsity(4).project(far).point)
@@ -444,7 +468,10 @@ def test_other_array_libraries_with_an_intercept_and_bounds(solver, loss, librar
         design = as_design(X)
         design = standardize(design, as_floating(0 * y + 1.0 / n), scale=True, intercept=True)
         constraint = Sparsity(4, free=(d,), lower=lower)
-        runs.append(solve(LinearModel(design, y, loss=loss), constraint, solver, max_iter=60))
+        # a run that goes on where the gradient on the support is rounding may be led to another support by it: with
+        # 1e-9 the accelerated one of Tweedie's loss ends at either of two in NumPy too, if rows are in another order
+        # (37 and 3 of 40 orders), and with 1e-6 always at the same
+        runs.append(solve(LinearModel(design, y, loss=loss), constraint, solver, max_iter=60, tol=1e-6))
     np.testing.assert_array_equal(back(runs[1].support.indices), runs[0].support)
     np.testing.assert_allclose(back(runs[1].w), runs[0].w, rtol=1e-4, atol=1e-5)
 

@@ -466,6 +466,7 @@ def test_a_start_inside_the_domain_needs_none_at_zero(solver, outside):
     run = minimize(barrier(outside), Sparsity(2), solver, w0=np.array([3.0, 0.2, 0.0, 0.0]))
     assert run.converged
     np.testing.assert_allclose(run.w, [1.0, 1.0, 0.0, 0.0], atol=1e-3)
+    assert run.state.trace.size == pytest.approx(np.hypot(3.0, 0.2))  # the scales are those of the start then
 
 
 def test_a_start_and_a_state_together_are_refused(objective):

@@ -20,6 +20,7 @@ from hardthresh.core.threads import in_pieces, serial_blas, thread_count
 from hardthresh.designs import as_design
 from hardthresh.objectives import LinearModel
 from levels import only_at
+from patience import PATIENCE
 
 
 def blas_threads():
@@ -57,19 +58,19 @@ def test_the_limit_ends_when_the_last_of_several_threads_leaves():
 
     def work(last):
         with serial_blas():
-            inside.wait(10)
+            inside.wait(PATIENCE)
             if last:
-                leave.wait(10)
+                leave.wait(PATIENCE)
                 assert set(blas_threads()) == {1}
 
     with ThreadPoolExecutor(2) as pool:
         runs = [pool.submit(work, last) for last in (False, True)]
         with serial_blas():
-            inside.wait(10)
-        runs[0].result(10)
+            inside.wait(PATIENCE)
+        runs[0].result(PATIENCE)
         assert set(blas_threads()) == {1}
         leave.set()
-        runs[1].result(10)
+        runs[1].result(PATIENCE)
     assert set(blas_threads()) == {3}
 
 
@@ -198,7 +199,7 @@ def test_pieces_come_in_their_order_from_several_threads(monkeypatch):
 
     def work(i):
         if i < 3:
-            meet.wait(10)  # so no thread does two of these
+            meet.wait(PATIENCE)  # so no thread does two of these
         return i, current_thread().name
 
     found = in_pieces(work, range(20))
@@ -212,7 +213,7 @@ def test_an_error_in_a_piece_is_raised_and_ends_the_work(monkeypatch):
 
     def work(i):
         if i < 3:
-            meet.wait(10)
+            meet.wait(PATIENCE)
         if current_thread().name.startswith("hardthresh"):
             raise OverflowError(i)
         done.append(i)
@@ -298,3 +299,96 @@ def test_fits_have_the_same_bits_with_any_number_of_threads():
         assert run.returncode == 0, run.stderr
         found.add(run.stdout)
     assert len(found) == 1
+
+
+def test_pieces_are_complete_where_no_more_threads_can_be_started(monkeypatch):
+    """A pool keeps the work that it has no thread for, and one of its threads may take it: it is waited for."""
+    begun, go_on = Event(), Event()
+
+    class Full(ThreadPoolExecutor):
+        def submit(self, *call):
+            super().submit(*call)
+            raise RuntimeError("can't start new thread")
+
+    def work(number):
+        if current_thread() is not caller:
+            begun.set()
+            go_on.wait(PATIENCE)
+        else:
+            begun.wait(PATIENCE)
+            go_on.set()
+        return number
+
+    caller = current_thread()
+    with Full(1) as pool:
+        monkeypatch.setattr(threads._process, "pool", pool)
+        assert in_pieces(work, range(8)) == list(range(8))
+
+
+SPARING = """
+import resource
+from pathlib import Path
+from threading import Barrier, Thread
+resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+from hardthresh.core.memory import spare_address_space
+if {spared}:
+    spare_address_space()
+before = int(Path("/proc/self/statm").read_text().split()[0])
+def allocate():
+    data = bytearray(100_000)
+    barrier.wait()
+    barrier.wait()
+barrier = Barrier(9)
+threads = [Thread(target=allocate) for _ in range(8)]
+for thread in threads:
+    thread.start()
+barrier.wait()
+print(int(Path("/proc/self/statm").read_text().split()[0]) - before)
+barrier.wait()
+"""
+
+
+@only_at("pairs")
+def test_threads_share_a_pool_of_memory_where_the_address_space_is_limited():
+    """The GNU C library reserves 64 MiB for each thread, besides its stack."""
+    skip_other_c_libraries()
+    taken = {
+        spared: int(subprocess.run([sys.executable, "-c", SPARING.format(spared=spared)], **CAPTURED).stdout)
+        for spared in (True, False)
+    }
+    assert (taken[False] - taken[True]) * os.sysconf("SC_PAGE_SIZE") >= 7 * (64 << 20)
+
+
+RETURNING = """
+import resource
+from pathlib import Path
+resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+from hardthresh.core.memory import return_free_memory
+pages = lambda: int(Path("/proc/self/statm").read_text().split()[1])
+data = [bytearray(100_000) for _ in range(1000)]
+del data[:-1]
+before = pages()
+if {returned}:
+    return_free_memory()
+print(before - pages())
+"""
+
+
+@only_at("pairs")
+def test_free_memory_below_data_is_returned_where_the_address_space_is_limited():
+    """The GNU C library keeps it, up to the last data that are alive."""
+    skip_other_c_libraries()
+    returned, kept = (
+        int(subprocess.run([sys.executable, "-c", RETURNING.format(returned=each)], **CAPTURED).stdout)
+        for each in (True, False)
+    )
+    assert returned * os.sysconf("SC_PAGE_SIZE") >= 90_000_000
+    assert kept == 0
+
+
+def skip_other_c_libraries():
+    if not hasattr(os, "confstr") or "glibc" not in str(os.confstr("CS_GNU_LIBC_VERSION")):
+        pytest.skip("this is not the GNU C library")
+
+
+CAPTURED = {"capture_output": True, "text": True, "check": True}

@@ -18,6 +18,7 @@ from hardthresh.designs import DenseDesign, SparseDesign, Standardized, as_desig
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import minimize
 from levels import draws
+from matrices import WEIGHTS, assert_is, like, strict, torch
 
 N = 9
 
@@ -26,17 +27,6 @@ def matrix(d=5, dtype=float):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((N, d)) * (rng.random((N, d)) < 0.7) + 3.0 * (np.arange(d) == 1)
     return X.astype(dtype)
-
-
-def strict(X):
-    import array_api_strict
-
-    return array_api_strict.asarray(np.array(X))
-
-
-def torch(X):
-    library = pytest.importorskip("torch", reason="torch is not installed")
-    return library.asarray(np.array(X))
 
 
 def diagonals(X):
@@ -64,47 +54,6 @@ STORAGES = {
 }
 storages = pytest.mark.parametrize("storage", STORAGES)
 widths = pytest.mark.parametrize("d", [1, 5, 100])
-
-WEIGHTS = np.array([0.0, 1.0, 2.0, 1.0, 0.5, 3.0, 0.0, 1.0, 1.5])
-WEIGHTS = WEIGHTS / WEIGHTS.sum()
-
-
-def like(design, x):
-    """Return a NumPy array in the library of a design."""
-    zeros = design.zeros(1)
-    if isinstance(zeros, np.ndarray):
-        return np.array(x)
-    return strict(x) if "strict" in type(zeros).__module__ else torch(x)
-
-
-def assert_is(design, X, tol=1e-12):
-    """Every operation of a design is that of a dense matrix."""
-    n, d = X.shape
-    rng = np.random.default_rng(1)
-    close = {"rtol": tol, "atol": tol}
-    assert design.shape == (n, d)
-    np.testing.assert_allclose(to_numpy(design.dense()), X, **close)
-    r = rng.standard_normal(n)
-    np.testing.assert_allclose(to_numpy(design.pullback(like(design, r))), X.T @ r, **close)
-    several = rng.standard_normal((n, 3))
-    np.testing.assert_allclose(to_numpy(design.pullback(like(design, several))), X.T @ several, **close)
-    for weights in (r, np.full(n, 0.3)):
-        np.testing.assert_allclose(
-            to_numpy(design.pullback_squares(like(design, weights))), (X**2).T @ weights, rtol=tol, atol=10 * tol
-        )
-    for count in {0, 1, d // 8, d}:
-        w = np.zeros(d)
-        w[rng.permutation(d)[:count]] = 1.0 + rng.random(count)
-        np.testing.assert_allclose(to_numpy(design.predict(like(design, w))), X @ w, **close)
-        W = w[:, None] * rng.standard_normal((d, 3))
-        np.testing.assert_allclose(to_numpy(design.predict(like(design, W))), X @ W, **close)
-    mean, deviation = design.moments(like(design, WEIGHTS[:n] / WEIGHTS[:n].sum()))
-    weights = WEIGHTS[:n] / WEIGHTS[:n].sum()
-    expected = weights @ X
-    np.testing.assert_allclose(to_numpy(mean), expected, rtol=tol, atol=max(tol, 1e-12))
-    spread = np.sqrt(weights @ (X - expected) ** 2)
-    np.testing.assert_allclose(to_numpy(deviation), spread, rtol=1e-7, atol=1e-7)
-    assert design.zeros(3).shape == (3,)
 
 
 @storages
@@ -649,6 +598,30 @@ def test_moments_of_parts_are_accurate_at_any_distance_from_zero(order):
     for found, expected in ((squares, exact[1]), (products, exact[2])):
         assert np.all(np.abs(found - expected) <= rounding * 200)
     assert_allclose(squares[0, 6:], 0.0, atol=0)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csc_array])
+@pytest.mark.parametrize("factor", [2.0**80, 2.0**-80])
+def test_squares_and_products_of_standardised_columns_stay_in_single_precision(storage, factor):
+    """Whatever the scale of a column, whose squares alone leave its range."""
+    X = matrix().astype(np.float32)
+    X[:, 2] *= np.float32(factor)
+    r = np.random.default_rng(1).uniform(0.1, 1.0, N).astype(np.float32)
+    design = standardize(
+        as_design(storage(X)), (WEIGHTS / WEIGHTS.sum()).astype(np.float32), scale=True, intercept=True
+    )
+    Z = design.dense().astype(float)
+    center = np.linspace(0.0, 0.5, Z.shape[1]).astype(np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        for gap in (None, center):
+            found = design.pullback_squares(r, gap)
+            assert found.dtype == np.float32
+            assert_allclose(found, r @ (Z - (0.0 if gap is None else gap)) ** 2, rtol=1e-5)
+        assert_allclose(design.gram(r), Z.T @ (r[:, None] * Z), rtol=1e-5, atol=2e-5)
+        moments = design.part_moments(r, r, [np.arange(4), np.arange(4, 9)], centred=True)
+    for one, other in zip(moments, slow_part_moments(Z, r, r, [np.arange(4), np.arange(4, 9)], True), strict=True):
+        assert_allclose(one, other, rtol=1e-5, atol=1e-5)
 
 
 def test_moments_of_parts_count_three_passes_over_their_rows():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hardthresh as ht
-from hardthresh.core.errors import CapabilityError, HardThreshError, InvalidInputError
+from hardthresh.core.errors import CapabilityError, HardThreshError, InvalidInputError, NothingFoundWarning
 from levels import inherited
 
 
@@ -95,6 +95,19 @@ def test_data_that_are_gone_have_to_be_given_again():
         model.alternatives(sample_weight=np.ones(80))
 
 
+def test_a_time_limit_is_for_what_prove_searches():
+    X, u = almost_copies()
+    y = u + np.random.default_rng(11).standard_normal(80)
+    proved = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, y).alternatives(tolerance=0.2, time_limit=None)
+    assert proved.complete
+    assert len(proved.supports) > 1
+    several = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, np.column_stack([y, u])).alternatives(time_limit=1)
+    assert not several.complete
+    assert several.reason.startswith("searches choose single columns for one output")
+    times = np.column_stack([np.exp(y), np.ones(80)])
+    assert "least squares" in ht.SparseCoxRegression(n_nonzero_coefs=2).fit(X, times).alternatives(time_limit=1).reason
+
+
 def test_strata_go_along():
     X, u = almost_copies()
     rng = np.random.default_rng(9)
@@ -104,3 +117,37 @@ def test_strata_go_along():
     found, again = model.alternatives(X, y, strata=strata), model.alternatives()
     assert [one.numbers for one in found.supports] == [one.numbers for one in again.supports]
     assert found.value == pytest.approx(model.objective_, rel=1e-9)
+
+
+def test_intervals_that_too_few_rows_have_are_not_advised():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((10, 30))
+    y = X[:, 0] + 0.1 * rng.standard_normal(10)
+    model = ht.SparseLinearRegression(n_nonzero_coefs=9).fit(X, y)
+    assert "times as wide" not in str(model.inference())
+    split = str(model.inference(X, y, kind="split"))
+    assert "valid" not in split
+    assert "too few rows for intervals" in split
+    empty = ht.SparseLinearRegression(n_nonzero_coefs=0).fit(X, y)
+    assert str(empty.inference()) == "The model has no feature, so that there is no interval."
+    assert "valid" not in str(empty.inference(X, y, kind="split"))
+
+
+def test_a_ridge_that_leaves_nothing_to_gain_is_told_by_all_solvers():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 8))
+    y = X[:, 0] + X[:, 1] + 0.5 * rng.standard_normal(60)
+    with pytest.warns(NothingFoundWarning, match="none is chosen"):
+        empty = ht.SparseLinearRegression(n_nonzero_coefs=3, alpha=1e12).fit(X, y)
+    assert "which the lower bound proves to be below 1e-06 of the objective" in str(empty.certificate())
+    with pytest.warns(NothingFoundWarning, match="a model without them is as good"):
+        ht.SparseLinearRegression(n_nonzero_coefs=3, alpha=1e12, solver="exact").fit(X, y)
+
+
+def test_missing_columns_are_named():
+    pandas = pytest.importorskip("pandas")
+    X, u = almost_copies()
+    X = pandas.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    model = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, u)
+    with pytest.raises(InvalidInputError, match="X does not have x1: add or rename"):
+        model.predict(X.rename(columns={"x1": "z"}))

@@ -11,6 +11,7 @@ import pytest
 import sklearn
 from array_api_compat import array_namespace
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator
 
 import hardthresh
 from hardthresh import (
@@ -24,6 +25,7 @@ from hardthresh import (
     SparseQuantileRegression,
 )
 from hardthresh.arrays import to_numpy
+from hardthresh.core import InvalidInputError
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("SCIPY_ARRAY_API") != "1", reason="SciPy reads SCIPY_ARRAY_API=1 when it is imported"
@@ -215,3 +217,58 @@ def test_baseline_hazards_of_strata_follow_X(xp):
             assert_follows(getattr(there, name)[stratum], getattr(here, name)[stratum], xp, name)
     found = there.predict_cumulative_hazard(xp.asarray(X), [1.0, 2.0], strata=strata)
     assert_follows(found, here.predict_cumulative_hazard(X, [1.0, 2.0], strata=strata), xp, "hazard")
+
+
+def test_a_stream_of_batches(xp):
+    """Gradients, moments and steps follow X; what is remembered is NumPy's, so that it can be stored."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 8))
+    y = X[:, 2] - 2.0 * X[:, 5] + rng.standard_normal(400)
+    models = [SparseLinearRegression(n_nonzero_coefs=2) for _ in range(2)]
+    for start in range(0, 400, 100):
+        some = slice(start, start + 100)
+        for model, asarray in zip(models, (np.asarray, xp.asarray), strict=True):
+            model.partial_fit(asarray(X[some]), asarray(y[some]))
+    plain, other = models
+    assert isinstance(other.coef_, type(xp.asarray(X)))
+    assert_allclose(to_numpy(other.coef_), plain.coef_, rtol=1e-9)
+    assert isinstance(other.stream_.coef, np.ndarray)
+
+
+IN_NUMPY = ["Knockoffs", "LowRankImputer", "LowRankImputerCV", "LowRankRegression", "LowRankRegressionCV"]
+IN_NUMPY += ["SparseGaussianGraphicalModel", "SparseGaussianGraphicalModelCV"]
+
+
+def target_of(name, rng, X):
+    """Targets that an estimator fits, for any of them."""
+    u = X[:, 1] - X[:, 4]
+    for cls, targets in OWN.items():
+        if name.startswith(cls.__name__):
+            return targets(u, rng)
+    if name.startswith(("SparseLogistic", "SparseLinearSVC")):
+        return (u > 0).astype(int)
+    if name.startswith(("SparsePoisson", "SparseGamma", "SparseTweedie")):
+        return rng.poisson(np.exp(u / 2)) + 1.0
+    return np.column_stack([u, -u, X[:, 2]]) if name.startswith("LowRankRegression") else u + rng.normal(size=u.size)
+
+
+def every_estimator():
+    found = (getattr(hardthresh.estimators, name) for name in hardthresh.estimators.__all__)
+    return [cls for cls in found if isinstance(cls, type) and issubclass(cls, BaseEstimator)]
+
+
+@pytest.mark.parametrize("cls", every_estimator(), ids=lambda cls: cls.__name__)
+def test_every_estimator_computes_in_the_library_of_X_or_says_that_it_does_not(cls, xp):
+    """Point 4 of issue 21: none fails inside."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 6))
+    y = target_of(cls.__name__, rng, X)
+    searches = cls.__name__ in ("Knockoffs", "StabilitySelection")
+    model = cls(SparseLinearRegression(n_nonzero_coefs=2)) if searches else cls()
+    if cls.__name__ in IN_NUMPY:
+        with pytest.raises(InvalidInputError, match=r"computes in NumPy alone.*X\.numpy\(\)"):
+            model.fit(xp.asarray(X), xp.asarray(y))
+        return
+    model.fit(xp.asarray(X), xp.asarray(y))
+    made = model.predict(xp.asarray(X)) if hasattr(model, "predict") else model.transform(xp.asarray(X))
+    assert library_of(made) == library_of(xp.asarray(X))

@@ -17,7 +17,7 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.schema import schemas
 from hardthresh.selection import path
 from hardthresh.selection.criteria import working_ebic
-from levels import in_turn
+from levels import in_turn, reaches
 
 nothing_found = pytest.mark.filterwarnings("ignore::hardthresh.core.NothingFoundWarning")
 
@@ -118,14 +118,14 @@ def test_one_large_group_may_always_be_chosen(plain):
 
 def test_a_permuted_target_gives_the_empty_model_in_most_cases(plain):
     X, y = plain.data(n=100, d=40)
-    empty = 0
-    for seed in range(20):
+    empty, seeds = 0, 20 if reaches("pairs") else 10
+    for seed in range(seeds):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             model = plain.new().fit(X, np.random.default_rng(seed).permutation(y))
         assert any(w.category is NothingFoundWarning for w in caught) == (model.best_n_nonzero_coefs_ == 0)
         empty += not flat(model).any()
-    assert empty >= 16
+    assert empty >= 0.8 * seeds
 
 
 def test_nothing_found_is_said_and_the_model_predicts_the_mean():

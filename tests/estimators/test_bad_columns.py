@@ -90,7 +90,7 @@ def test_columns_in_another_order_are_told_how_to_be_sorted(change):
     with pytest.raises(ValueError, match=r"^The feature names should match[^X]*X\[model.feature_names_in_\] has them"):
         model.predict(other)
     np.testing.assert_array_equal(model.predict(other[model.feature_names_in_]), model.predict(X))
-    with pytest.raises(ValueError, match=r"yet now missing:\n- age\n$"):
+    with pytest.raises(ValueError, match=r"yet now missing:\n- age\nX does not have age: add or rename"):
         model.predict(X.drop(columns="age"))
 
 
@@ -131,6 +131,17 @@ def test_tensors_that_cannot_be_read_say_what_to_do(cls, message):
     torch = pytest.importorskip("torch", reason="torch is not installed")
     with pytest.raises(InvalidInputError, match=re.escape(message)):
         fit(cls, UNREADABLE[message](torch.ones(6, 2)))
+
+
+def test_tensors_on_a_device_say_how_to_fit_there():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    from torch._subclasses.fake_tensor import FakeTensorMode  # devices that are not here
+
+    with FakeTensorMode():
+        X = torch.empty(6, 2, device="cuda")
+    message = r"device cuda:0; .*SCIPY_ARRAY_API=1 before Python starts .*array_api_dispatch=True.* give X\.cpu\(\)$"
+    with pytest.raises(InvalidInputError, match=message):
+        hardthresh.SparseLinearRegression().fit(X, np.ones(6))
 
 
 def test_targets_weights_and_new_rows_that_cannot_be_read_are_named():

@@ -321,7 +321,7 @@ def quantiles(seed=1):
         {"n_nonzero_coefs": 3, "alpha": 0.05, "standardize": False},
     ],
 )
-def test_the_subgradient_of_a_quantile_regression_vanishes(settings, tmp_path):
+def test_the_subgradient_of_a_quantile_regression_vanishes(settings, tmp_path, no_charts):
     """The slopes of the rows at their targets are those of which the sum is least, not 1/2 - tau."""
     model = ht.SparseQuantileRegression(**settings).fit(*quantiles())
     found = model.certificate()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import hardthresh as ht
 from hardthresh.core import HardThreshError
 from hardthresh.estimators import SparseLogisticRegression
 from levels import in_turn, inherited
@@ -65,3 +66,45 @@ def test_saturated_examples_are_fitted_to_the_end(seed):
     model = SparseLogisticRegression(n_nonzero_coefs=1, always_include=[0, 1]).fit(X, y, offset=offset)
     assert model.converged_
     assert model.certificate().fitted
+
+
+CHOOSERS = [
+    (ht.SparseLinearRegressionCV, lambda u: u),
+    (ht.SparsePoissonRegressionCV, lambda u: np.round(np.exp(0.5 * u))),
+    (ht.SparseLogisticRegressionCV, lambda u: u > 0),
+    (ht.SparseLinearSVCCV, lambda u: u > 0),
+]
+
+
+def single_precision(factor, storage):
+    """Rows in single precision, these with one of three true columns times a factor, and a linear predictor."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((150, 12)) * (rng.random((150, 12)) < 0.7)
+    u = X[:, 3] - X[:, 8] + 0.7 * X[:, 5] + 0.3 * rng.standard_normal(150)
+    plain = X.astype(np.float32)
+    scaled = plain.copy()
+    scaled[:, 3] *= np.float32(factor)
+    return storage(plain), storage(scaled), u
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csc_array])
+@pytest.mark.parametrize("factor", [2.0**64, 2.0**100, 2.0**-64, 2.0**-100])
+def test_folds_of_single_precision_keep_the_range_of_squares(factor, storage):
+    """Squares of such a column leave single precision, in the moments of folds, in products and in averages."""
+    plain, scaled, u = single_precision(factor, storage)
+    for make, target in CHOOSERS:
+        here, there = (make(n_nonzero_coefs=[1, 2, 3, 4], cv=3).fit(X, target(u)) for X in (plain, scaled))
+        assert 3 in here.support_
+        np.testing.assert_array_equal(there.support_, here.support_)
+        np.testing.assert_allclose(np.ravel(there.coef_)[3] * factor, np.ravel(here.coef_)[3], rtol=2e-4)
+        np.testing.assert_allclose(there.score(scaled, target(u)), here.score(plain, target(u)), rtol=1e-4)
+
+
+@pytest.mark.parametrize("factor", [2.0**64, 2.0**-83])
+def test_sparse_columns_of_single_precision_keep_the_range_of_squares(factor):
+    plain, scaled, u = single_precision(factor, sp.csc_array)
+    here, there = (ht.SparseLinearRegression(n_nonzero_coefs=3).fit(X, u) for X in (plain, scaled))
+    np.testing.assert_array_equal(there.support_, [3, 5, 8])
+    np.testing.assert_allclose(there.coef_[3] * factor, here.coef_[3], rtol=1e-5)
+    selector = ht.StabilitySelection(ht.SparseLinearRegression(n_nonzero_coefs=3), n_pairs=4, random_state=0)
+    assert selector.fit(scaled, u).inclusion_frequencies_[3] == 1.0

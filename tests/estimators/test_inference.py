@@ -249,7 +249,7 @@ def test_what_a_half_lacks_is_said_to_come_from_the_split():
     X = np.random.default_rng(0).standard_normal((40, 3))
     y = np.where(np.arange(40) == 3, "ill", "well")
     model = ht.SparseLogisticRegression(n_nonzero_coefs=1, alpha=0.1).fit(X, y)
-    with pytest.raises(InvalidInputError, match="in a half of the rows: another random_state draws other halves"):
+    with pytest.raises(InvalidInputError, match="in the 20 rows that choose the features: give more rows"):
         model.inference(X, y, kind="split", random_state=0)
 
 
@@ -338,3 +338,164 @@ def test_check_20_a_split_covers_and_a_refit_does_not():
     coverage = coverage_of_noise(200)
     assert 0.92 <= coverage["split"] <= 0.98
     assert coverage["refit"] < 0.05
+
+
+def test_a_split_refuses_other_columns_than_those_of_the_fit():
+    X, y = regression()
+    model = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, y)
+    with pytest.raises(ValueError, match=f"X has 5 features, but SparseLinearRegression is expecting {X.shape[1]}"):
+        model.inference(X[:, :5], y, kind="split")
+    pandas = pytest.importorskip("pandas")
+    names = [f"x{j}" for j in range(X.shape[1])]
+    model.fit(pandas.DataFrame(X, columns=names), y)
+    with pytest.raises(ValueError, match="Feature names unseen at fit time:\n- z"):
+        model.inference(pandas.DataFrame(X, columns=["z", *names[1:]]), y, kind="split")
+    with pytest.raises(InvalidInputError, match="feature_names_in_"):
+        model.inference(pandas.DataFrame(X, columns=names)[names[::-1]], y, kind="split")
+
+
+def test_a_split_of_too_few_rows_or_groups_is_refused():
+    X, y = regression()
+    model = ht.SparseLinearRegression(n_nonzero_coefs=1).fit(X, y)
+    with pytest.raises(InvalidInputError, match=r'at least 4 rows, .* got 3; kind="refit" takes all rows'):
+        model.inference(X[:3], y[:3], kind="split")
+    weight = np.r_[np.ones(3), np.zeros(77)]  # rows of no weight count for nothing
+    with pytest.raises(InvalidInputError, match=r"at least 4 rows, .* got 3"):
+        model.inference(X, y, weight, kind="split")
+    with pytest.raises(InvalidInputError, match=r"at least 2 groups, .* label 'ward'"):
+        model.inference(X, y, kind="split", groups=["ward"] * 80)
+    few = model.inference(X[:4], y[:4], kind="split", robust=False)
+    assert "No standard errors: 2 rows are too few" in str(few)
+
+
+@pytest.mark.parametrize(
+    ("factor", "robust", "weights"),
+    [
+        (1.0, False, "frequency"),
+        (2.3, False, "frequency"),
+        (0.01, False, "precision"),
+        (1.0, True, "frequency"),
+        (2.3, True, "sampling"),
+        (0.01, True, "sampling"),
+    ],
+)
+def test_what_weights_are_taken_for_is_said_and_is_so(factor, robust, weights):
+    """Frequencies count as rows; relative precisions and sampling weights have no scale."""
+    X, y = regression()
+    counts = np.random.default_rng(2).integers(1, 4, 80).astype(float)
+    model = ht.SparseLinearRegression(n_nonzero_coefs=2)
+    one, same, twice = (
+        model.fit(X, y, sample_weight=weight).inference(robust=robust)
+        for weight in (factor * counts, 0.5 * factor * counts, 2 * factor * counts)
+    )
+    assert one.weights == one.to_dict()["weights"] == weights
+    assert {"frequency": "frequencies", "precision": "precisions", "sampling": "sampling weights"}[weights] in str(one)
+    ratio = twice.intervals[0].standard_error / one.intervals[0].standard_error
+    if weights != "frequency":
+        assert same.intervals[0].standard_error == pytest.approx(one.intervals[0].standard_error, rel=1e-9)
+        assert ratio == pytest.approx(1.0, rel=1e-9)
+    elif not robust:  # n - 3 degrees of freedom of the residual variance
+        n = factor * counts.sum()
+        assert ratio == pytest.approx(np.sqrt((n - 3) / (2 * n - 3)), rel=1e-9)
+    else:
+        assert ratio == pytest.approx(np.sqrt(0.5), rel=0.1)
+    unweighted = model.fit(X, y).inference(robust=robust)
+    assert (unweighted.weights, unweighted.to_dict()["weights"]) == ("", None)
+    assert "eights are" not in str(unweighted)
+
+
+def test_relative_precisions_have_the_errors_of_weighted_least_squares():
+    """Those of the rows and targets times the roots of their weights, as in statsmodels' WLS."""
+    X, y = regression()
+    weight = np.random.default_rng(3).uniform(0.001, 0.01, 80)
+    model = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, y, sample_weight=weight)
+    root = np.sqrt(weight)
+    A = np.column_stack([X[:, model.support_], np.ones(80)]) * root[:, None]
+    rest = y * root - A @ np.linalg.lstsq(A, y * root)[0]
+    errors = np.sqrt(np.diag(np.linalg.inv(A.T @ A)) * (rest @ rest) / 77)
+    assert [one.standard_error for one in model.inference().intervals] == pytest.approx(errors[:2].tolist(), rel=1e-8)
+
+
+@pytest.mark.parametrize("factor", [0.1, 2.5])
+def test_frequencies_are_so_if_the_caller_says_it(factor):
+    """Each row counts f times, also where f is no whole number or their sum is less than the number of rows."""
+    X, y = regression()
+    f = factor * np.random.default_rng(2).integers(1, 4, 80)
+    model = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, y, sample_weight=f)
+    A, coef, inverse, rest, freedom = least_squares(X[:, model.support_], y, f)
+    quantile = student(freedom).ppf(0.975)
+    errors = np.sqrt(np.diag(inverse) * np.sum(f * rest**2) / freedom)
+    found = model.inference(weights="frequency")
+    assert_intervals(found, coef, errors, quantile)
+    assert "Weights are frequencies: a weight of 2 is a row given twice." in str(found)
+    left = rest / (1 - np.sum(A @ inverse * A, axis=1))
+    errors = np.sqrt(np.diag(inverse @ (A.T * f * left**2) @ A @ inverse))
+    found = model.inference(weights="frequency", robust=True)
+    assert_intervals(found, coef, errors, quantile)
+    assert (found.weights, found.weights_assumed) == ("frequency", False)
+
+
+@pytest.mark.parametrize("weights", ["precision", "sampling"])
+@pytest.mark.parametrize("kind", ["refit", "split"])
+def test_the_scale_of_precisions_and_sampling_weights_makes_no_difference(weights, kind):
+    """Also that of whole numbers, which "auto" takes for frequencies, and also in the quantiles."""
+    X, y = regression()
+    f = np.random.default_rng(2).integers(1, 4, 80)
+    model = ht.SparseLinearRegression(n_nonzero_coefs=2, random_state=0)
+    found = [
+        model.fit(X, y, scale * f).inference(X, y, scale * f, kind=kind, weights=weights) for scale in (0.1, 1.0, 5.0)
+    ]
+    assert [one.weights for one in found] == [weights] * 3
+    assert [one.degrees_of_freedom for one in found] == [found[0].n_estimated - 3.0] * 3
+    for other in found[1:]:
+        for a, b in zip(found[0].intervals, other.intervals, strict=True):
+            assert (a.lower, a.upper) == pytest.approx((b.lower, b.upper), rel=1e-8)
+    assert found[0].robust is (kind == "split" or weights == "sampling")
+
+
+def test_robust_errors_of_weights_without_a_scale_are_those_of_weighted_least_squares():
+    """HC3 of the rows and targets times the roots of the weights, as in statsmodels' WLS."""
+    X, y = regression()
+    f = np.random.default_rng(2).integers(1, 4, 80).astype(float)
+    model = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, y, sample_weight=f)
+    root = np.sqrt(f)[:, None]
+    A, coef, _, rest, _ = least_squares(X[:, model.support_], y, f)
+    B, inverse = root * A, np.linalg.inv((root * A).T @ (root * A))
+    left = root[:, 0] * rest / (1 - np.sum(B @ inverse * B, axis=1))
+    errors = np.sqrt(np.diag(inverse @ (B.T * left**2) @ B @ inverse))
+    for weights in ("precision", "sampling"):
+        assert_intervals(model.inference(weights=weights, robust=True), coef, errors, student(77).ppf(0.975))
+
+
+def test_the_role_of_weights_is_said_to_be_assumed_unless_the_caller_gives_it():
+    X, y = regression()
+    f = np.random.default_rng(2).integers(1, 4, 80)
+    model = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, y, sample_weight=f)
+    assumed = model.inference()
+    assert assumed.weights_assumed
+    assert 'Weights are taken for frequencies: a weight of 2 is a row given twice; weights="precision"' in str(assumed)
+    with pytest.raises(InvalidInputError, match=r'weights must be "auto", "frequency", .* got .counts.'):
+        model.inference(weights="counts")
+    with pytest.raises(InvalidInputError, match='weights="sampling" needs robust errors'):
+        model.inference(weights="sampling", robust=False)
+    unweighted = model.fit(X, y)
+    assert unweighted.inference(weights="precision").intervals == unweighted.inference().intervals
+    survival = ht.SparseCoxRegression(n_nonzero_coefs=1).fit(X, np.abs(y), sample_weight=f)
+    assert survival.inference(X, np.abs(y), f, weights="precision").weights == "precision"
+    with pytest.raises(CapabilityError, match="without groups and sampling weights"):
+        survival.inference(weights="sampling")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_weights_mean_the_same_in_single_precision(dtype):
+    """Whole numbers are so, and normalised weights have the sum of the rows, up to the rounding of the data."""
+    X, y = regression(400)
+    f = np.random.default_rng(2).integers(1, 50, 400)
+    model = ht.SparseLinearRegression(n_nonzero_coefs=2)
+    for scale, robust, role in [(1.0, True, "frequency"), (0.1, True, "sampling"), (1.0, False, "frequency")]:
+        assert model.fit(X.astype(dtype), y, scale * f).inference(robust=robust).weights == role
+    for seed in range(6):
+        f = np.random.default_rng(seed).uniform(0.5, 2.0, 400)
+        assert model.fit(X.astype(dtype), y, f / f.mean()).inference(robust=False).weights == "frequency"
+    assert model.fit(X.astype(dtype), y, np.full(400, 3.0)).inference(robust=True).weights == "frequency"
+    assert model.fit(X.astype(dtype), y, np.ones(400)).inference(robust=True, weights="sampling").weights == ""

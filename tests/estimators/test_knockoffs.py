@@ -36,6 +36,7 @@ from hardthresh.estimators.linear.model import SparseLinearModel
 from hardthresh.estimators.selectors.importances import by_coefficients, by_path
 from hardthresh.estimators.selectors.knockoff_columns import KnockoffColumns, shrunk_covariance
 from hardthresh.selection.knockoffs import difference, knockoff_statistics, signed_maximum
+from hardthresh.solvers import FixedBatch, ProbabilisticIHT, StochasticIHT
 from levels import in_turn, only_at
 
 pandas = pytest.importorskip("pandas")
@@ -532,6 +533,10 @@ def test_estimators_and_data_that_cannot_be_used_are_refused():
     for other in (PoissonRegressor(), HuberRegressor(), LinearSVR()):
         with pytest.raises(InvalidInputError, match=f"{type(other).__name__} is not known to see .*LinearRegression"):
             ht.Knockoffs(other, kind="fixed", statistic="coef").fit(X, Y)
+    for solver in (ProbabilisticIHT(), StochasticIHT(0.1, batch=FixedBatch(50))):
+        of_batches = ht.SparseLinearRegression(n_nonzero_coefs=5, solver=solver)
+        with pytest.raises(InvalidInputError, match=r'solver of SparseLinearRegression draws batches.*solver="auto"'):
+            ht.Knockoffs(of_batches, kind="fixed").fit(X, Y)
     by_criterion = ht.Knockoffs(ht.SparseLinearRegressionCV(criterion="ebic"), kind="fixed", fdr=0.2, random_state=1)
     assert set(range(SELECTED)) <= set(by_criterion.fit(X, Y).support_.tolist())
     with pytest.raises(InvalidInputError, match='here 61 rows; there are 60: use kind="gaussian"'):

@@ -3,7 +3,8 @@
 Below the level ``pairs``, one estimator of each family does, and one that chooses by cross-validation in its own way.
 """
 
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import check_array_api_input, parametrize_with_checks
 
 import hardthresh.estimators
 import hardthresh.limited.estimators
@@ -26,11 +27,20 @@ FAMILIES = (
 )
 
 
+NARROWED = {
+    "SparseHuberRegressionCV": {"n_nonzero_coefs": [0, 1, 2]},
+    "SparseQuantileRegressionCV": {"n_nonzero_coefs": [0, 1, 2]},
+}
+"""Settings for the comparison of libraries. Columns 5, 7, 8 and 9 of its table span two dimensions: models with two or
+more of them predict alike to single precision, so that rounding would decide which of them, and how many, are kept."""
+
 CHECKED = [one for one in ESTIMATORS if reaches("pairs") or type(one).__name__ in FAMILIES]
 
 
 @parametrize_with_checks(CHECKED)
 def test_check_25_scikit_learn_checks(estimator, check, recwarn):
+    if check.func is check_array_api_input:
+        estimator = clone(estimator).set_params(**NARROWED.get(type(estimator).__name__, {}))
     check(estimator)
 
 

@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 
 from hardthresh import load, save
 from hardthresh.core import CapabilityError, HardThreshError, InvalidInputError
+from hardthresh.core.randomness import Purpose, generator
 from hardthresh.limited import ArraySource, CostModel, DantzigSelector, Learner, RegularizedDualAveraging, learn
 from hardthresh.limited.algorithms import dantzig
 from hardthresh.limited.algorithms.dantzig import moments, selector
@@ -127,7 +128,7 @@ def naive_dual_average(X, y, s, width, gamma, l1, dense, seed):
     for t in range(n):
         chosen = sorted(range(d), key=lambda j: (-abs(w[j]), j))[:s]
         others = [j for j in range(d) if j not in chosen]
-        explored = [int(j) for j in np.random.default_rng((seed, t, 0)).choice(others, m, replace=False)]
+        explored = [int(j) for j in generator(seed, t, Purpose.EXPLORED_ATTRIBUTES).choice(others, m, replace=False)]
         seen, x = chosen + explored, X[t]
         chance = {j: 1.0 if j in chosen else m / rest for j in range(d)}
         for j in seen:
@@ -164,7 +165,7 @@ def naive_selector(X, y, width, c, seed):
     n, d = X.shape
     second, first = np.zeros((d, d)), np.zeros(d)
     for t in range(n):
-        seen = np.random.default_rng((seed, t, 1)).choice(d, width, replace=False)
+        seen = generator(seed, t, Purpose.EXPLORED_ATTRIBUTES).choice(d, width, replace=False)
         for j in seen:
             first[j] += X[t, j] * y[t] * d / (width * n)
             for k in seen:

@@ -1,6 +1,6 @@
 """Fitted models in every shape that a report has to show: real ones, and stand-ins for what is slow or rare."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -100,6 +100,7 @@ class Part:
     n_nonzero: int
     alpha: float
     weight: float
+    support: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=int))
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The chart of the sets of features that fit nearly as well as a model."""
 
+import re
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
@@ -55,11 +56,15 @@ def test_a_cell_says_that_a_set_has_a_feature(found):
     assert plt.get_fignums() == []
 
 
-def test_many_sets_and_features_are_cut_and_said_to_be():
+@pytest.fixture(scope="module")
+def many():
     rng = np.random.default_rng(4)
     noise = rng.standard_normal((50, 60))
-    model = ht.SparseLinearRegression(n_nonzero_coefs=3).fit(noise, rng.standard_normal(50))
-    found = model.alternatives(tolerance=0.5)
+    return ht.SparseLinearRegression(n_nonzero_coefs=3).fit(noise, rng.standard_normal(50)).alternatives(tolerance=0.5)
+
+
+def test_many_sets_and_features_are_cut_and_said_to_be(many):
+    found = many
     ax = plot_alternatives(found, Figure(figsize=(8, 6)).subplots())
     columns, rows = (len(axis.get_ticklabels()) for axis in (ax.xaxis, ax.yaxis))
     assert (columns, rows) == (24, 30)
@@ -75,10 +80,8 @@ def test_without_another_set_the_chart_says_so():
     assert not ax.patches
 
 
-def test_labels_of_many_rows_do_not_overlap():
-    rng = np.random.default_rng(4)
-    noise = rng.standard_normal((50, 60))
-    found = ht.SparseLinearRegression(n_nonzero_coefs=3).fit(noise, rng.standard_normal(50)).alternatives(tolerance=0.5)
+def test_labels_of_many_rows_do_not_overlap(many):
+    found = many
     figure = Figure(figsize=(6, 4), layout="constrained")
     ax = plot_alternatives(found, figure.subplots())
     figure.draw_without_rendering()
@@ -104,11 +107,27 @@ def report_of(model, folder, **given):
     return part_of(write_report(model, folder / "report.html", **given).read_text(encoding="utf-8"))
 
 
-def test_the_report_has_the_chart(tmp_path):
-    page, own = report_of(NOISY, tmp_path), NOISY.alternatives(most=20)
-    assert len(own.supports) > 1
-    assert f"{len(own.supports)} sets within 2 % of the objective" in page
+def test_the_report_has_the_chart_and_says_that_all_are_known(tmp_path):
+    proved = NOISY.alternatives(most=20, time_limit=None)
+    assert proved.complete
+    assert len(proved.supports) > 1
+    page = report_of(NOISY, tmp_path, alternatives=proved)
+    assert f"{len(proved.supports)} sets within 2 % of the objective" in page
+    assert re.search(r"It is proved that no other set of \d+ features is within the tolerance\.", page)
     assert page.count("<svg") == 2
+
+
+def test_the_report_does_not_say_that_there_is_no_other_set_where_one_was_asked_for(tmp_path):
+    proved = NOISY.alternatives(most=1, time_limit=None)
+    assert proved.more
+    page = report_of(NOISY, tmp_path, alternatives=proved)
+    assert "No other set" not in page
+    assert re.search(r"Other sets of \d+ features are within 2 % of the model, but only one set was asked for\.", page)
+
+
+@only_at("pairs")
+def test_the_report_looks_for_twenty_sets(tmp_path):
+    assert f"{len(NOISY.alternatives(most=20).supports)} sets within 2 % of" in report_of(NOISY, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from hardthresh import (
 )
 from hardthresh.report import write_report
 from levels import at, only_at
+from patience import PATIENCE
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = """
@@ -35,7 +36,7 @@ def browse(tmp_path):
 
     def browse(page, *flags):
         command = [CHROMIUM, *FLAGS.split(), f"--user-data-dir={tmp_path / 'profile'}", *flags, page.as_uri()]
-        run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+        run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
         return run.stdout, re.findall(r"CONSOLE.*\] (.*)", run.stderr)
 
     return browse

@@ -15,6 +15,7 @@ from hardthresh.estimators.facts import read
 from hardthresh.report import plot_calibration, plot_confusion, plot_path, write_report
 from hardthresh.report.rows import OUTPUTS, charts_of_paths, charts_of_rows
 
+pytestmark = pytest.mark.usefixtures("no_charts")
 RNG = np.random.default_rng(5)
 X = RNG.standard_normal((120, 5)) * np.array([1.0, 2.0, 0.5, 1.0, 1.0])
 U = X[:, 0] - 0.5 * X[:, 1]

@@ -55,6 +55,21 @@ def test_an_average_is_said_to_be_one(build_grid, parts, said):
     assert words.qualifications(read(build_grid(parts=parts))) == said
 
 
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        ((28,), "feature 28"),
+        ((27, 29), "feature 27 and feature 29"),
+        (range(10, 18), "feature 10, feature 11, feature 12, feature 13, feature 14 and 3 more"),
+    ],
+)
+def test_what_an_average_leaves_out_is_named(build_grid, more, named):
+    model = build_grid(2, parts=[(5, 0.1, 0.5), (5, 1.0, 0.5, np.array(more))])
+    assert not {*model.support_.tolist()} & {*more}
+    said = words.qualifications(read(model))
+    assert said == [f"the average of 2 models with 5 features, without {named}, which its predictions hardly need"]
+
+
 @pytest.fixture(scope="module")
 def trees():
     """A model of categories, of which "kind" has a rare level that one fold lacks, and "soil" means little."""

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 from hardthresh.losses import Logistic, Multinomial, MultiTask, Squared, pointwise_losses
 from hardthresh.selection import exponential_weights, stacking_weights
-from hardthresh.selection.averaging import PRIOR, TEMPERATURE, kept_by_variance
+from hardthresh.selection.averaging import PRIOR, TEMPERATURE, Expendable, kept_by_variance
 
 # exponential weights
 
@@ -187,20 +187,28 @@ def test_the_contributions_that_predictions_need_by_a_naive_loop(seed, noise):
     rng = np.random.default_rng(seed)
     parts = rng.standard_normal((30, 9)) * rng.exponential(size=9) ** 4 + rng.uniform(0, 0.5) * rng.standard_normal(9)
     covariance = np.cov(parts.T)
-    assert_array_equal(kept_by_variance(covariance, noise), needed(covariance, noise))
+    assert_array_equal(kept_by_variance(covariance, Expendable(noise, 100)), needed(covariance, noise))
 
 
 def test_large_contributions_that_cancel_stay_together():
     rng = np.random.default_rng(0)
     shared = 1000 * rng.standard_normal(200)
     parts = np.stack([shared + rng.standard_normal(200), 0.01 * rng.standard_normal(200), -shared], axis=1)
-    assert kept_by_variance(np.cov(parts.T), np.inf).tolist() in ([0, 2], [2, 0])
+    assert kept_by_variance(np.cov(parts.T), Expendable(np.inf, 100)).tolist() in ([0, 2], [2, 0])
 
 
 def test_nothing_is_kept_of_nothing_and_all_of_what_no_noise_hides():
-    assert kept_by_variance(np.zeros((0, 0)), 1.0).size == 0
-    assert kept_by_variance(np.zeros((3, 3)), 1.0).size == 0
-    assert kept_by_variance(np.diag([98.0, 2.0, 0.0]), np.inf).tolist() == [0, 1]
-    assert kept_by_variance(np.diag([0.5, 99.5, 0.0]), np.inf).tolist() == [1]
-    assert kept_by_variance(np.diag([0.5, 99.5, 0.0]), 10.0).tolist() == [1, 0]
-    assert kept_by_variance(np.diag([0.5, 99.5, 0.0]), 0.0).tolist() == [1, 0]
+    assert kept_by_variance(np.zeros((0, 0)), Expendable(1.0, 100)).size == 0
+    assert kept_by_variance(np.zeros((3, 3)), Expendable(1.0, 100)).size == 0
+    assert kept_by_variance(np.diag([98.0, 2.0, 0.0]), Expendable(np.inf, 100)).tolist() == [0, 1]
+    assert kept_by_variance(np.diag([0.5, 99.5, 0.0]), Expendable(np.inf, 100)).tolist() == [1]
+    assert kept_by_variance(np.diag([0.5, 99.5, 0.0]), Expendable(10.0, 100)).tolist() == [1, 0]
+    assert kept_by_variance(np.diag([0.5, 99.5, 0.0]), Expendable(0.0, 100)).tolist() == [1, 0]
+
+
+def test_of_many_rows_no_more_is_dropped_than_a_standard_error():
+    """A contribution of .3 % of the noise is less than one standard error of 20,000 rows, and more of a million."""
+    covariance = np.diag([1.5, 0.003])
+    assert kept_by_variance(covariance, Expendable(1.0, 20_000)).tolist() == [0]
+    assert kept_by_variance(covariance, Expendable(1.0, 200_000)).tolist() == [0]
+    assert kept_by_variance(covariance, Expendable(1.0, 1_000_000)).tolist() == [0, 1]

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
 from hardthresh.constraints import Sparsity
+from hardthresh.core.randomness import Purpose, generator
 from hardthresh.objectives import LinearModel, MultiOutputModel
 from hardthresh.selection import null_p_value, null_test
 from hardthresh.solvers.start import starting_point
@@ -31,6 +32,11 @@ def p_value(X, y, loss="squared", free=(), signs=None, seed=0, row_groups=None, 
     return null_p_value(model, slope.astype(float), free, signs, seed, row_groups)
 
 
+def drawn_by(seed):
+    """The generator of the orders."""
+    return generator(seed, 0, Purpose.NULL_PERMUTATIONS)
+
+
 def statistic(X, slope, largest=10):
     """The sum of the ten largest scores: squared gradients over mean squares."""
     scores = [float(column @ slope) ** 2 / np.mean(column**2) for column in X.T]
@@ -47,7 +53,7 @@ def orders(slope, rng):
 def test_the_share_of_permutations_with_a_statistic_as_large(d, effect):
     X, y = data(d, d=d, effect=effect)
     X -= X.mean(axis=0)
-    found = [statistic(X, order) for order in orders(y - y.mean(), np.random.default_rng(3))]
+    found = [statistic(X, order) for order in orders(y - y.mean(), drawn_by(3))]
     assert p_value(X, y, seed=3) == sum(other >= found[0] - 1e-12 for other in found) / 200
 
 
@@ -84,10 +90,10 @@ def test_scores_of_several_outputs_are_added_up(weighted):
     X, Y = X - np.average(X, axis=0, weights=weight), Y - np.average(Y, axis=0, weights=weight)
     model = MultiOutputModel(np.column_stack([X, np.ones(30)]), Y, sample_weight=weight)
     slope = -np.asarray(model.weights)[:, None] * Y
-    drawn = np.random.default_rng(7)
+    drawn = drawn_by(7)
     others = [drawn.permutation(slope) for _ in range(199)]
     if weighted:
-        others = [flip[:, None] * slope for flip in np.random.default_rng(7).choice([-1.0, 1.0], (199, 30))]
+        others = [flip[:, None] * slope for flip in drawn_by(7).choice([-1.0, 1.0], (199, 30))]
     found = []
     for rows in [slope, *others]:
         left = rows - np.asarray(model.weights)[:, None] * rows.sum(axis=0)
@@ -136,7 +142,7 @@ def test_what_columns_share_with_the_null_model_is_not_tested():
     basis = np.linalg.qr(np.column_stack([X[:, 0], np.ones(60)]))[0]
     left = X - basis @ (basis.T @ X)
     residual = y - basis @ (basis.T @ y)
-    drawn = orders(residual, np.random.default_rng(0))
+    drawn = orders(residual, drawn_by(0))
     found = [statistic(left[:, 1:], order - basis @ (basis.T @ order)) for order in drawn]
     assert p_value(X, y, free=(0,)) == sum(other >= found[0] * (1 - 1e-9) for other in found) / 200
 
@@ -178,7 +184,7 @@ def test_weights_are_those_of_the_rows():
     weight = np.random.default_rng(0).uniform(0.5, 2.0, 30)
     weight /= weight.sum()
     left, slope = X - weight @ X, weight * (y - weight @ y)
-    flips = np.random.default_rng(0).choice([-1.0, 1.0], (199, 30))
+    flips = drawn_by(0).choice([-1.0, 1.0], (199, 30))
     drawn = [flip * slope - weight * np.sum(flip * slope) for flip in [np.ones(30), *flips]]
     found = [np.sort((left.T @ order) ** 2 / (weight @ left**2))[-10:].sum() for order in drawn]
     assert p_value(X, y, sample_weight=weight) == np.mean(found >= found[0] * (1 - 1e-9))

@@ -1,6 +1,7 @@
 """The permutation test of a whole procedure: what is permuted, what is counted, and that its level holds."""
 
 import json
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -10,9 +11,12 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold
 
 import hardthresh as ht
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import CapabilityError, InvalidInputError
 from hardthresh.core.numbers import number
-from hardthresh.selection.permutations import _ORDERS, _fitted
+from hardthresh.core.randomness import Purpose, generator
+from hardthresh.designs import Serial, Threads, from_arrays, logged_readings
+from hardthresh.designs.blocks import BlockAround
+from hardthresh.selection.permutations import _fitted
 from levels import only_at
 
 
@@ -27,7 +31,7 @@ def test_the_p_value_counts_the_fits_to_random_orders():
     model = ht.SparseLinearRegression(n_nonzero_coefs=2)
     found = ht.permutation_test(model, X, y, n_permutations=19, random_state=3)
     seed = np.random.RandomState(3).randint(2**31 - 1)
-    orders = [np.random.default_rng((seed, b, _ORDERS)).permutation(40) for b in range(19)]
+    orders = [generator(seed, b, Purpose.PERMUTATIONS).permutation(40) for b in range(19)]
     values = [model.fit(X, y[order]).objective_ for order in orders]
     assert found.statistics.tolist() == pytest.approx(values, rel=1e-9)
     assert found.statistic == pytest.approx(model.fit(X, y).objective_, rel=1e-9)
@@ -35,6 +39,50 @@ def test_the_p_value_counts_the_fits_to_random_orders():
     assert 0.05 < found.p_value < 1.0
     assert json.loads(json.dumps(found.to_dict()))["n_failed"] == 0
     assert str(found).startswith(f"p = {found.p_value:.3g}: of 19 random orders")
+
+
+@pytest.mark.parametrize(
+    "engine", [lambda blocks: blocks, Serial, lambda blocks: Threads(blocks, 2)], ids=["blocks", "serial", "threads"]
+)
+def test_orders_of_targets_beside_blocks_are_those_in_memory(engine):
+    """With weights, zeros among them, and offsets, which stay with the targets."""
+    X, y = draw(0, n=120, signal=0.2)
+    rng = np.random.default_rng(1)
+    weighted = {"sample_weight": rng.integers(0, 3, 120).astype(float), "offset": 0.3 * rng.standard_normal(120)}
+    model, table = ht.SparseLinearRegression(n_nonzero_coefs=2), engine(from_arrays(X, rows=32))
+    for params in ({}, weighted):
+        found, expected = (
+            ht.permutation_test(model, rows, y, n_permutations=9, random_state=3, **params) for rows in (table, X)
+        )
+        np.testing.assert_allclose(found.statistics, expected.statistics, rtol=1e-9)
+        assert found.statistic == pytest.approx(expected.statistic, rel=1e-9)
+        assert found.p_value == expected.p_value
+    classes = np.array(["ill", "well"])[(y > 0).astype(int)]
+    logistic = ht.SparseLogisticRegression(n_nonzero_coefs=2)
+    found, expected = (ht.permutation_test(logistic, rows, classes, n_permutations=3) for rows in (table, X))
+    np.testing.assert_allclose(found.statistics, expected.statistics, rtol=1e-6)
+
+
+def test_what_of_blocks_has_no_random_order_is_refused():
+    X, y = draw(0)
+    model = ht.SparseLinearRegression(n_nonzero_coefs=2)
+    uncounted = replace(from_arrays(X), blocks=(Uncounted(from_arrays(X)[0]),))
+    for table, targets in [(from_arrays(X, y), None), (Serial(from_arrays(X, y)), None), (uncounted, y)]:
+        with logged_readings() as log, pytest.raises(CapabilityError, match="targets of blocks are not in one place"):
+            ht.permutation_test(model, table, targets)
+        assert log.readings == 0
+    for part in ("sample_weight", "offset"):
+        with pytest.raises(InvalidInputError, match="the blocks have weights or offsets, which stay"):
+            ht.permutation_test(model, from_arrays(X, y, **{part: np.ones(40)}), y)
+
+
+class Uncounted(BlockAround):
+    """A block whose rows are not counted."""
+
+    rows = None
+
+    def load(self):
+        return self.block.load()
 
 
 @pytest.mark.parametrize("seed", [0, (0, 0), (0, 1), (0, 0, 1)])
@@ -159,7 +207,7 @@ def test_strata_and_frames_go_along():
     found = ht.permutation_test(
         ht.SparseCoxRegression(n_nonzero_coefs=1), frame, y, n_permutations=5, strata=strata, random_state=0
     )
-    order = np.random.default_rng((np.random.RandomState(0).randint(2**31 - 1), 0, _ORDERS)).permutation(40)
+    order = generator(np.random.RandomState(0).randint(2**31 - 1), 0, Purpose.PERMUTATIONS).permutation(40)
     first = ht.SparseCoxRegression(n_nonzero_coefs=1).fit(frame, y[order], strata=strata[order])
     assert found.statistics[0] == pytest.approx(first.objective_, rel=1e-9)
 

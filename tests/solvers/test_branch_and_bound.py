@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -13,8 +14,10 @@ from hardthresh.core import CapabilityError, InvalidInputError, MaxIter, Status,
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import BranchAndBound, WorkingSet
 from hardthresh.solvers.branch_and_bound.diagonal import moved_shape
+from hardthresh.solvers.branch_and_bound.enumeration import near_supports
 from hardthresh.solvers.branch_and_bound.quadratic import Quadratic, Reduced
 from hardthresh.solvers.branch_and_bound.relaxation import relax
+from hardthresh.solvers.branch_and_bound.rows import Rows
 from hardthresh.solvers.branch_and_bound.search import Search
 from levels import reaches
 
@@ -103,6 +106,81 @@ def test_check_21_the_answer_is_that_of_trying_every_support(seed, monkeypatch):
         assert node.lower <= min(own, default=np.inf) + 1e-9 * abs(best) + close(f)
 
 
+def enumeration(seed):
+    """A random problem, the values of all its supports, and a level among them that rounding does not reach."""
+    f, constraint = problem(seed)
+    free = constraint.structure(f.shape).free
+    size = min(constraint.structure(f.shape).budget, f.shape[0] - len(free))
+    every = values(f, size, free)
+    ranked = sorted(every.values())
+    margin = 1e-7 * abs(ranked[-1]) + close(f)
+    gap = next((i for i in range(len(ranked) // 3, len(ranked) - 1) if ranked[i + 1] - ranked[i] > 2 * margin), -1)
+    return f, constraint, size, every, ranked[gap] + margin, margin
+
+
+def test_most_enumerations_are_complete():
+    """Of 40 of these problems 23 have no dependent columns, and of the others few are as good with one fewer."""
+    complete = 0
+    for seed in range(40):
+        f, constraint, size, every, level, _ = enumeration(seed)
+        found = near_supports(f, constraint, size, level, most=len(every))
+        complete += found.complete
+        assert found.complete or not (seed % 3 and seed % 5 and seed % 7)
+    assert complete >= 34
+
+
+@pytest.mark.parametrize("seed", range(N_PROBLEMS))
+def test_all_supports_below_a_value_are_enumerated(seed):
+    """Of the same random problems, with copies, combinations and columns of zeros (section 5.5)."""
+    f, constraint, size, every, level, margin = enumeration(seed)
+    free, ranked = constraint.structure(f.shape).free, sorted(every.values())
+    found = near_supports(f, constraint, size, level, most=len(ranked))
+    below = {support for support, value in every.items() if value <= level}
+    assert set(found.supports) <= below
+    fewer = min(values(f, size - 1, free).values()) if size else np.inf
+    assert found.complete or fewer <= level  # one column fewer is as good
+    if found.complete:
+        assert set(found.supports) == below
+        for support, value in zip(found.supports, found.values, strict=True):
+            assert value == pytest.approx(every[support], rel=1e-7, abs=close(f))
+    best = near_supports(f, constraint, size, level, most=3)
+    if best.complete:
+        own = sorted(every[support] for support in best.supports)
+        assert own == pytest.approx(ranked[: len(own)], abs=margin)
+        assert len(own) == min(3, len(below))
+
+
+@pytest.mark.parametrize("share", [0.0, 1e-10, 5e-10, 1e-6])
+def test_sets_of_fewer_at_the_level_itself_are_as_good(share):
+    """A column and its copy are worth that column, as a set that is not searched."""
+    H = np.array([[(-1.0) ** bin(i & j).count("1") for j in range(16)] for i in range(16)])
+    X = np.column_stack([H[:, 1:6], H[:, 1]])
+    f = LinearModel(X, H[:, 1] + H[:, 9])
+    found = near_supports(f, Sparsity(2), 2, 0.5 * (1.0 + share), most=100)
+    assert (0, 5) not in found.supports
+    assert not found.complete
+    found = near_supports(f, Sparsity(2), 2, 0.5 * (1.0 - 1e-6), most=100)
+    assert found.complete
+    assert found.supports == ()
+
+
+def test_an_enumeration_with_dependent_columns_is_complete_only_where_fewer_would_not_do():
+    """Columns 0, 1 and 3 depend on each other: a set with them is worth what two of them and the others are."""
+    rng = np.random.default_rng(31)
+    X = rng.standard_normal((40, 7))
+    X[:, 3] = X[:, 0] + 2.0 * X[:, 1]
+    f = LinearModel(X, X[:, [0, 1, 2, 4]].sum(axis=1) + 0.5 * rng.standard_normal(40))
+    every, fewer = values(f, 4), min(values(f, 3).values())
+    for level in (0.9 * fewer, 1.1 * fewer):
+        below = {support for support, value in every.items() if value <= level}
+        found = near_supports(f, Sparsity(4), 4, level, most=50)
+        assert found.complete == (level < fewer)
+        assert set(found.supports) <= below
+        if found.complete:
+            assert set(found.supports) == below
+            assert below
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("distance", [1e-3, 1e-4, 1e-5, 1e-6])
 def test_near_copies_are_told_apart(distance, seed):
@@ -121,6 +199,55 @@ def test_near_copies_are_told_apart(distance, seed):
     assert (run.history["lower_bound"] <= best * (1 + digits)).all()
     assert best - run.state.lower_bound <= 1e-6 * best
     assert "no support has a value below this one: proved to" in run.message
+
+
+@pytest.mark.parametrize("share", [1e-1, 1e-2, 1e-3, 1e-4])
+def test_a_pair_of_near_copies_that_exchanges_do_not_reach_is_not_given_up(share):
+    """One of two near copies is most of the target, and their difference most of the rest: a share of it.
+
+    The value of the pair is 1e-3 to 1e-9 of the target, less than what rounding leaves of its closed form.
+    """
+    for seed in range(25):
+        rng = np.random.default_rng((34, seed))
+        X, z = rng.standard_normal((30, 6)), rng.standard_normal(30)
+        X[:, 3] = X[:, 2] + 10.0 ** rng.uniform(-7.5, -5) * z
+        f = LinearModel(X, 2.0 * X[:, 2] + share * (z + 0.3 * rng.standard_normal(30)))
+        apart = np.column_stack([X[:, 2], X[:, 3] - X[:, 2]])
+        truth = of_rows(LinearModel(apart, f.y), [0, 1])
+        run = minimize(f, Sparsity(2), BranchAndBound())
+        assert tuple(run.support) == (2, 3)
+        assert run.state.lower_bound <= truth * (1 + 1e-4)
+        found = near_supports(f, Sparsity(2), 2, 3.0 * truth, most=9)
+        assert not found.complete or (2, 3) in found.supports
+
+
+@pytest.mark.parametrize("ridge", [1e-16, 1e-14, 1e-12, 1e-8])
+def test_copies_that_a_tiny_ridge_tells_apart_end_too(ridge):
+    """Rounding leaves nothing, or less, of the square of a copy, and its ridge is below that."""
+    for seed in range(6):
+        rng = np.random.default_rng((35, seed))
+        X = rng.standard_normal((30, 8))
+        X[:, 5], X[:, 6] = X[:, 0], 2.0 * X[:, 1]
+        f = LinearModel(X, X[:, :3].sum(axis=1) + 0.5 * rng.standard_normal(30), l2=ridge)
+        run = minimize(f, Sparsity(4), BranchAndBound())
+        assert run.converged
+        assert run.value == pytest.approx(min(values(f, 4).values()), rel=1e-7)
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_closed_forms_bound_each_support_of_one_column_or_two(k):
+    """From below, by no more than rounding where columns are far apart; copies may reach any value."""
+    rng = np.random.default_rng(36)
+    X = rng.standard_normal((30, 6))
+    X[:, 5] = X[:, 4]
+    f = LinearModel(X, X[:, 0] + rng.standard_normal(30), l2=1e-15)
+    none = np.empty(0, dtype=np.int64)
+    whole = Quadratic.of(f, f.evaluate(np.zeros(6)), none, Rows.of(f, none))
+    bounds = Reduced.of(whole, none, np.arange(6)).bounds(k)
+    for some, value in values(f, k).items():
+        bound = bounds[some]
+        assert bound <= value
+        assert bound == (-np.inf if some == (4, 5) else pytest.approx(value, rel=1e-12))
 
 
 @pytest.mark.parametrize(("mean", "deviation"), [(1e3, 1.0), (1e6, 1.0), (1.6e9, 1e3)])
@@ -244,6 +371,16 @@ def test_any_point_gives_a_lower_bound(seed, monkeypatch):
         assert found.lower <= best
         bounds.append(found.lower)
     assert bounds[-1] > bounds[0]
+
+
+def test_the_bound_holds_for_any_slope_that_rounding_may_have_moved():
+    """From a slope of zero, where a margin of first order in the rounding is zero too."""
+    X, y = 2.0 * np.eye(4)[:, :2], np.array([0.0, 0.0, 1.0, 1.0])
+    reduced, none = root(LinearModel(X, y))[0], np.empty(0, dtype=np.int64)
+    moved = root(LinearModel(X, np.array([0.01, 0.01, 1.0, 1.0])))[0]
+    share = np.abs(moved.slope).max() / reduced.problem.scale
+    found = relax(replace(reduced, rounding=float(share)), np.full(2, 0.9), 1, none, np.empty(0), reduced.constant)
+    assert reduced.constant - 0.6 * moved.slope[0] ** 2 < found.lower <= reduced.constant - 0.5 * moved.slope[0] ** 2
 
 
 def test_the_bound_is_the_value_of_the_relaxation():

@@ -5,9 +5,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from boxes import least_squares
+from hardthresh.certificates import swap_certificate
 from hardthresh.constraints import Sparsity
-from hardthresh.objectives import LinearModel
-from hardthresh.solvers.exchange import rank_exchanges
+from hardthresh.designs import Serial, from_arrays
+from hardthresh.objectives import LinearModel, blocked_model
+from hardthresh.solvers.exchange import Exchange, rank_exchanges, try_exchanges
 
 CHOSEN = [0, 2, 5]
 
@@ -52,3 +54,41 @@ def test_the_order_is_that_of_steps_within_bounds(seed, removals):
     values = {(i, j): expected(X, y, bounds, w, i, j, removals == 3) for i in leaving for j in outside}
     assert [(exchange.removed, exchange.added) for exchange in ranked] == sorted(values, key=lambda ij: -values[ij])
     assert_allclose([exchange.decrease for exchange in ranked], sorted(values.values(), reverse=True), atol=1e-10)
+
+
+@pytest.mark.parametrize("added", [[5], [5, 9, 20]])
+def test_exchanges_of_a_table_in_blocks_take_one_reading(added):
+    """Check 3 of scale.md: with the curvature that a certificate asks for next a reading, not one for each."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 40))
+    y = (X[:, 0] - X[:, 1] + X[:, 30] + rng.logistic(size=2000) > 0).astype(float)
+    objective = blocked_model(Serial(from_arrays(X, y, rows=512)), "logistic", intercept=False)
+    constraint, w = Sparsity(2), np.zeros(40)
+    w[:2] = [0.5, -0.5]
+    at = objective.evaluate(w)
+    exchanges = [Exchange(1, j, 0.0) for j in added]
+    before = objective.readings
+    support, settings = constraint.project(w).support, {"cg_iterations": 0, "rounds": 3, "besides": [30]}
+    tried = [*try_exchanges(objective, constraint, at, support, exchanges, **settings)]
+    assert len(tried) == len(added)
+    away = np.zeros(40)
+    away[[0, 1, 30]] = [0.5, -0.5, 1.0]
+    objective.curvature_along(at, away)
+    assert objective.readings == before + 1
+
+
+def test_the_exchanges_of_a_certificate_bring_the_column_that_it_asks_about_next():
+    """Check 3 of scale.md: `certify_point` needs the curvature towards the column of the largest gradient."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 40))
+    X[:, 30] = X[:, 0] + 0.3 * X[:, 30]
+    y = (2.0 * X[:, 0] - X[:, 1] + X[:, 5] + rng.logistic(size=2000) > 0).astype(float)
+    objective = blocked_model(Serial(from_arrays(X, y, rows=512)), "logistic", intercept=False)
+    w = np.zeros(40)
+    w[:2] = [0.1, -1.0]  # too little of the first column, which the last one resembles
+    at = objective.evaluate(w)
+    assert np.argmax(np.abs(at.gradient[2:])) == 28
+    assert swap_certificate(objective, Sparsity(2), at, tries=1).added == 5
+    before = objective.readings
+    objective.columns(np.array([0, 1, 5, 30]))
+    assert objective.readings == before

@@ -14,7 +14,7 @@ from hardthresh.core.compiled import kernel
 from hardthresh.objectives import OrdinalModel
 from hardthresh.solvers import WorkingSet, minimize
 from hardthresh.solvers.refinement import refine
-from hardthresh.solvers.working_set.kernel_model import KernelModel
+from hardthresh.solvers.working_set.kernel_model import KernelModel, numpy_loss
 from hardthresh.solvers.working_set.refit_search import RefitSearch
 from hardthresh.solvers.working_set.refits import ColumnsToRefit, numpy_parts, refit, refit_to_the_end
 from levels import draws
@@ -57,7 +57,7 @@ def searched(f):
 
 def value_of(f, point):
     """Return what the kernel computes as f, without a step."""
-    known = KernelModel.of_model(f)
+    known = KernelModel.of_model(f, *numpy_loss(f))
     l2, prediction = np.full(f.shape[0], f.l2), np.empty(known.n_examples)
     arguments = (l2, point.copy(), prediction, None, 0, 1, 0.0, 0.0, 0.0, 0.0, inf, inf)
     return kernel().refit(known.loss, known.columns, known.offset, *arguments)[0]
@@ -168,7 +168,8 @@ def test_a_search_that_may_drop_a_threshold_is_one_of_numpy():
     every, some = np.array([4, 5, 6]), np.array([4, 6])
     assert RefitSearch(f, every, 1e-9)._columns.known is not None
     assert RefitSearch(f, some, 1e-9)._columns.known is None
-    assert KernelModel.of_model(f.columns(np.array([0, 2, 4, 6]))) is None
+    part = f.columns(np.array([0, 2, 4, 6]))
+    assert KernelModel.of_model(part, *numpy_loss(part)) is None
     found = RefitSearch(f, some, 1e-9)
     assert_allclose(found.fit((0, 4, 5, 6)).value, searched(f)[0].fit((0, 4, 5, 6)).value, rtol=1e-9)
 

@@ -19,6 +19,7 @@ from hardthresh.core import (
     iterate,
     minimize,
 )
+from hardthresh.core.randomness import Purpose, generator
 from hardthresh.core.stationarity import certify_point
 from hardthresh.objectives import Function, GraphicalModel, LinearModel
 from hardthresh.solvers import (
@@ -418,7 +419,7 @@ def test_the_noise_outside_of_the_index_set_does_not_count():
     y = np.ones(400)
     X = np.column_stack([y, np.random.default_rng(0).standard_normal((400, 20))])
     solver = ProbabilisticIHT(batch=NormTest(20), alpha=0.1, eta2=1e-4, delta0=10.0, delta_max=10.0)
-    states = list(islice(iterate(LinearModel(X, y), Sparsity(1), solver), 4))
+    states = list(islice(iterate(LinearModel(X, y), Sparsity(1), solver, seed=1), 4))
     assert [state.next_size for state in states] == [20] * 4
     assert all(np.linalg.norm(state.noise) > 0.5 * np.linalg.norm(state.at.gradient) for state in states)
 
@@ -656,14 +657,14 @@ def test_which_rows_the_values_are_on(value_batch):
     start, after = islice(iterate(f, Sparsity(5), solver, seed=4), 2)
 
     def drawn(purpose):
-        return f.rows(np.sort(np.random.default_rng((4, 0, purpose)).choice(60, 7, replace=False)))
+        return f.rows(np.sort(generator(4, 0, purpose).choice(60, 7, replace=False)))
 
-    np.testing.assert_array_equal(start.at.gradient, drawn(0).evaluate(np.zeros(40)).gradient)
+    np.testing.assert_array_equal(start.at.gradient, drawn(Purpose.BATCH_OF_GRADIENT).evaluate(np.zeros(40)).gradient)
     trial = np.zeros(40)
     trial[after.index_set] = -after.step * start.at.gradient[after.index_set]
-    there = drawn(2 if value_batch == "separate" else 1)
+    there = drawn(Purpose.BATCH_OF_SECOND_VALUE if value_batch == "separate" else Purpose.BATCH_OF_VALUE)
     size = np.linalg.norm(start.at.gradient[after.index_set])
-    assert after.ratio == pytest.approx((drawn(1).value(np.zeros(40)) - there.value(trial)) / size)
+    assert after.ratio == pytest.approx((drawn(Purpose.BATCH_OF_VALUE).value(np.zeros(40)) - there.value(trial)) / size)
 
 
 @pytest.mark.parametrize("seed", [-1, None, 1.5])

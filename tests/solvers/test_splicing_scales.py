@@ -71,8 +71,8 @@ def test_a_refit_that_was_abandoned_does_not_bar_a_better_start_of_its_set():
     splices = Splices(f, constraint, units, at, 1e-6, refits)
     assert at.value < 0.1 * f.value(np.zeros(12))
     assert list(splices.lower_of(np.arange(6), np.zeros(12))) == []  # although the minimum is 0
-    ((fit, support),) = splices.lower_of(np.arange(6), 0.95 * there)
-    assert support.indices.tolist() == list(range(6))
+    (fit,) = splices.lower_of(np.arange(6), 0.95 * there)
+    assert np.flatnonzero(fit.at.point).tolist() == list(range(6))
     assert fit.at.value < 0.1 * at.value
     assert list(splices.lower_of(np.arange(6), 0.99 * there)) == []  # a refit that came to its end is not made again
 

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import ClassVar
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize as scipy_minimize
 from scipy.optimize import nnls
+from scipy.signal import lfilter
 
 from boxes import best_subset as box_best_subset
 from boxes import draw_bounds
@@ -16,7 +18,7 @@ from hardthresh.constraints import Sparsity
 from hardthresh.core import CapabilityError, InvalidInputError
 from hardthresh.core.constraint import Constraint, CoordinateBudget, coordinate_budget
 from hardthresh.core.stationarity import feasibility_residual
-from hardthresh.designs import as_design, standardize
+from hardthresh.designs import DenseDesign, as_design, standardize
 from hardthresh.losses import Loss
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet, auto, choose_solver, iterate, minimize
@@ -1166,3 +1168,38 @@ def test_runs_that_have_arrived_at_one_state_go_on_each_for_itself():
     for one, other in zip(alone, together, strict=True):
         np.testing.assert_array_equal(one.support, other.support)
         np.testing.assert_allclose(one.value, other.value, rtol=1e-12)
+
+
+class OnDisc(DenseDesign):
+    """Columns of which a few rows cost as much as all; all of them are read for each product."""
+
+    lacks: ClassVar = {"rows": "a reading is dear"}
+    read: ClassVar[list[int]]
+
+    def pullback(self, r):
+        if self.shape[1] == 1000:
+            self.read.append(1)
+        return super().pullback(r)
+
+    screening_pullback = pullback
+
+
+@pytest.mark.parametrize("effort", ["fast", "balanced"])
+def test_dear_data_are_read_few_times_for_nearly_the_same_fit(effort, monkeypatch):
+    """The path goes to k on the Gram matrix, and its checkpoints are one reading: section 2.4 of scale.md.
+
+    With a stop at each checkpoint these fits take 7 to 10 readings.
+    """
+    k, ratios, readings = 40, [], []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = lfilter([np.sqrt(1 - 0.9**2)], [1.0, -0.9], rng.standard_normal((600, 1000)))
+        y = X[:, rng.choice(1000, k, replace=False)] @ rng.standard_normal(k)
+        y += rng.standard_normal(600) * y.std()
+        monkeypatch.setattr(OnDisc, "read", [], raising=False)
+        dear, other = (minimize(LinearModel(Z, y), Sparsity(k), WorkingSet(effort)) for Z in (OnDisc(X), X))
+        assert dear.converged
+        ratios.append(dear.value / other.value)
+        readings.append(len(OnDisc.read))
+    assert np.mean(ratios) < 1.005
+    assert max(readings) <= 6

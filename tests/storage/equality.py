@@ -7,10 +7,13 @@ from array_api_compat import device, is_array_api_obj
 
 from hardthresh.arrays import to_numpy
 from hardthresh.core import History
+from hardthresh.core.lazy import LazyScalar
+from hardthresh.core.support import Support
 
 
 def assert_same(a, b):
     """Equal in type, structure and every bit."""
+    a, b = (x.get() if isinstance(x, LazyScalar) else x.plain() if isinstance(x, Support) else x for x in (a, b))
     assert type(a) is type(b)
     if isinstance(a, np.ndarray) and a.dtype != object:
         assert (a.dtype, a.shape) == (b.dtype, b.shape)

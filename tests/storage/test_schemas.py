@@ -19,6 +19,7 @@ from test_kinds import STORED, every, read
 
 import hardthresh as ht
 import hardthresh.estimators
+from hardthresh.constraints.supports import MaskedCoordinates
 from hardthresh.core import (
     InvalidInputError,
     State,
@@ -125,7 +126,7 @@ def test_every_class_that_a_stored_object_can_hold_has_a_name():
     reached |= {cls for held in list(reached) for part in fields_of(held) for cls in with_subclasses(part)}
     storable = {cls for cls in reached if is_ours(cls)}
     assert len(storable) > 100
-    assert sorted(cls.__qualname__ for cls in storable - named) == []
+    assert sorted(cls.__qualname__ for cls in storable - named - {MaskedCoordinates}) == []  # written as Coordinates
 
 
 @every
