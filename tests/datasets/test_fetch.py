@@ -4,21 +4,18 @@ import hashlib
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from hardthresh import datasets
+from hardthresh import SparseCoxRegression, datasets
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError
-from hardthresh.datasets import DatasetError, fetch, list_datasets, load_colon, sources
-from hardthresh.datasets.registry import RECORDS, Record
+from hardthresh.datasets import DatasetError, fetch, list_datasets, load_actg175, load_colon, load_growth, sources
+from hardthresh.datasets.registry import RECORDS, Record, digest_of_names, moments
 
 CLASS_SIZES = {
     "colon": (22, 40),
@@ -43,7 +40,7 @@ FIELDS: dict[str, Any] = {
 MIRRORED = [name for name, record in RECORDS.items() if not record.bundled]
 
 
-# --- the data set of the package ---
+# --- the data sets of the package ---
 
 
 def test_colon_is_the_published_table() -> None:
@@ -60,13 +57,48 @@ def test_colon_is_the_published_table() -> None:
     assert "Alon" in colon.citation
 
 
-def test_colon_travels_with_its_provenance() -> None:
-    path = Path(datasets.__file__).parent / "data" / "colon.json"
+@pytest.mark.parametrize("name", [name for name, record in RECORDS.items() if record.bundled])
+def test_bundled_sets_travel_with_their_provenance(name: str) -> None:
+    path = Path(datasets.__file__).parent / "data" / f"{name}.json"
     sidecar = json.loads(path.read_text(encoding="utf-8"))
     file = path.with_name(sidecar["file"])
     assert file.stat().st_size == sidecar["bytes"] < 450_000
-    assert hashlib.sha256(file.read_bytes()).hexdigest() == sidecar["sha256"] == RECORDS["colon"].sha256
-    assert sidecar["licence"] == RECORDS["colon"].licence
+    assert hashlib.sha256(file.read_bytes()).hexdigest() == sidecar["sha256"] == RECORDS[name].sha256
+    assert sidecar["licence"] == RECORDS[name].licence
+    assert (sidecar["n"], sidecar["d"]) == RECORDS[name].shape
+
+
+def test_growth_is_the_published_table() -> None:
+    growth = load_growth()
+    assert growth.data.shape == (72, 41)
+    assert np.isfinite(growth.data).all()
+    assert growth.target[:3].tolist() == [0.01369, 0.006421, 0.018897]  # Algeria, Argentina, Australia
+    assert growth.data[0, growth.feature_names == "GDP60"] == 7.439
+
+
+def test_actg175_is_the_published_trial() -> None:
+    trial = load_actg175()
+    assert trial.data.shape == (2139, 19)
+    assert np.isfinite(trial.data).all()
+    assert trial.target["event"].sum() == 521
+    assert trial.target[:2].tolist() == [(False, 948.0), (True, 1002.0)]
+    arms = trial.data[:, -3:]
+    assert arms.sum(axis=0).tolist() == [522, 524, 561]
+    assert set(arms.sum(axis=1)) == {0, 1}
+    assert not {"cd420", "cd820", "offtrt"} & set(trial.feature_names)  # known only after the treatment began
+
+
+def test_a_survival_target_fits_in_both_forms() -> None:
+    X, y = load_actg175(return_X_y=True)
+    frame = load_actg175(as_frame=True)
+    assert frame.target.dtypes.to_dict() == {"event": np.bool_, "time": np.float64}
+    by_array, by_frame = (
+        SparseCoxRegression(n_nonzero_coefs=4).fit(*data) for data in ((X, y), (frame.data, frame.target))
+    )
+    assert np.array_equal(by_array.coef_, by_frame.coef_)
+    assert by_array.score(X, y) > 0.65
+    assert "event and time" in repr(load_actg175())
+    assert "DataFrame" in repr(frame)
 
 
 def test_colon_in_other_forms() -> None:
@@ -188,6 +220,10 @@ def test_fetch_from_the_mirror(name: str, mirror: Path) -> None:
     else:
         assert dataset.target.dtype == np.float64
         assert len(dataset.target_names) == 1
+    if record.public:
+        table = record.table(sources.read_arrays(record))
+        assert record.public.names == digest_of_names(table)
+        assert record.public.moments == pytest.approx(moments(table), rel=1e-12)
     if name in CLASS_SIZES:
         assert tuple(np.bincount(dataset.target)) == CLASS_SIZES[name]
 
@@ -231,7 +267,7 @@ def test_responses_are_the_documented_ones(mirror: Path) -> None:
 
 
 @pytest.fixture
-def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def shelf(stranger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the file of a data set "tiny"; no mirror and no URL are set, and the cache is empty."""
     folder = tmp_path / "shelf"
     folder.mkdir()
@@ -239,30 +275,16 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     content = (folder / "tiny.npz").read_bytes()
     record = Record(**{**FIELDS, "sha256": hashlib.sha256(content).hexdigest()})
     monkeypatch.setitem(RECORDS, "tiny", record)
-    monkeypatch.delenv("HARDTHRESH_DATA", raising=False)
-    monkeypatch.delenv("HARDTHRESH_DATA_URL", raising=False)
-    monkeypatch.setenv("HARDTHRESH_CACHE", str(tmp_path / "cache"))
     return folder
 
 
-class QuietHandler(SimpleHTTPRequestHandler):
-    def log_message(self, *arguments: object) -> None:
-        pass
-
-
 @pytest.fixture
-def server(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def server(shelf: Path, serve: Callable[[Path], str], monkeypatch: pytest.MonkeyPatch) -> str:
     """The shelf over HTTP, set as ``HARDTHRESH_DATA_URL``."""
     pytest.importorskip("pooch", reason="downloads need pooch")
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(shelf))) as http:
-        thread = Thread(target=http.serve_forever)
-        thread.start()
-        url = f"http://127.0.0.1:{http.server_port}"
-        monkeypatch.setenv("HARDTHRESH_DATA_URL", url)
-        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-        yield url
-        http.shutdown()
-        thread.join()
+    url = serve(shelf)
+    monkeypatch.setenv("HARDTHRESH_DATA_URL", url)
+    return url
 
 
 def cached(shelf: Path) -> list[str]:

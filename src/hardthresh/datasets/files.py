@@ -140,9 +140,7 @@ def archive_member(archive: Path, name: str) -> zipfile.Path:
             found = [entry for entry in opened.namelist() if entry.rsplit("/", 1)[-1] == name]
     except zipfile.BadZipFile as error:
         forget(archive)
-        raise DatasetError(
-            f"{archive} is not a zip archive, perhaps only a part of one: {error}. Try again."
-        ) from error
+        raise DatasetError(f"{archive} is not a whole zip archive ({error}); try again.") from error
     if len(found) != 1:
         raise DatasetError(f"{archive} has {len(found)} files {name}, expected one")
     return zipfile.Path(archive, found[0])

@@ -6,6 +6,7 @@ import socket
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def public_arrays(record: Record) -> Arrays:
 
 def _checked(record: Record, read: Callable[[Record, Any], Arrays], path: Path | None) -> Arrays:
     """Return the arrays that a reader finds, if they are those of the record."""
-    where = str(path or record.public)
+    where = str(path) if path else "What scikit-learn downloaded"
     try:
         arrays = read(record, path)
         table = record.table(arrays)
@@ -192,7 +193,7 @@ def _online(record: Record, archive: str) -> Iterator[None]:
     try:
         socket.setdefaulttimeout(before or files.TIMEOUT)
         yield
-    except (OSError, ValueError, EOFError) as error:  # no answer, no such set, another checksum, or only a part
+    except (OSError, ValueError, EOFError, HTTPException) as error:  # no answer, no such set, another one, a part
         raise DatasetError(
             f"Downloading the data set {record.name!r} from {archive} failed. Check the network and try again, or set "
             f"{FOLDER_VARIABLE} to a folder that holds {record.file} (SHA-256 {record.sha256}). The reason: {error!r}"
