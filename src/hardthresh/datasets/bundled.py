@@ -9,8 +9,23 @@ from hardthresh.datasets.dataset import Dataset
 from hardthresh.datasets.real import Fetcher, fetch
 
 
+_PARAMETERS = """Parameters
+    ----------
+    return_X_y : bool
+        Return ``(data, target)`` instead of a `Dataset`.
+    as_frame : bool
+        Return pandas objects instead of arrays."""
+
+_RAISES = """Raises
+    ------
+    MissingDependencyError
+        If `as_frame` is True and pandas is not installed."""
+
+
 def _loader(function: Callable[..., Any]) -> Fetcher:
-    """Tell type checkers what each argument returns."""
+    """Complete the docstring, and tell type checkers what each argument returns."""
+    text = function.__doc__ or ""  # without docstrings, under python -OO
+    function.__doc__ = text.replace("{parameters}", _PARAMETERS).replace("{raises}", _RAISES)
     return cast(Fetcher, function)
 
 
@@ -22,22 +37,14 @@ def load_colon(*, return_X_y: bool = False, as_frame: bool = False) -> Dataset |
     tumours, target 1. The source holds no gene identifiers, so the columns are named by their position, "gene_0001" to
     "gene_2000".
 
-    Parameters
-    ----------
-    return_X_y : bool
-        Return ``(data, target)`` instead of a `Dataset`.
-    as_frame : bool
-        Return a pandas DataFrame and Series instead of arrays.
+    {parameters}
 
     Returns
     -------
     Dataset, or tuple (data, target)
         `data` float64 of shape (62, 2000), `target` int64 of shape (62,).
 
-    Raises
-    ------
-    MissingDependencyError
-        If `as_frame` is True and pandas is not installed.
+    {raises}
 
     References
     ----------
@@ -70,22 +77,14 @@ def load_growth(*, return_X_y: bool = False, as_frame: bool = False) -> Dataset 
     apart: hence the question which few explain growth, to which those authors gave no single answer but weights of
     models.
 
-    Parameters
-    ----------
-    return_X_y : bool
-        Return ``(data, target)`` instead of a `Dataset`.
-    as_frame : bool
-        Return a pandas DataFrame and Series instead of arrays.
+    {parameters}
 
     Returns
     -------
     Dataset, or tuple (data, target)
         `data` float64 of shape (72, 41), `target` float64 of shape (72,). No value is missing.
 
-    Raises
-    ------
-    MissingDependencyError
-        If `as_frame` is True and pandas is not installed.
+    {raises}
 
     Notes
     -----
@@ -138,12 +137,7 @@ def load_actg175(*, return_X_y: bool = False, as_frame: bool = False) -> Dataset
     ddi          1 for didanosine; all three are 0 for zidovudine alone
     ============ ==================================================================================================
 
-    Parameters
-    ----------
-    return_X_y : bool
-        Return ``(data, target)`` instead of a `Dataset`.
-    as_frame : bool
-        Return pandas DataFrames instead of arrays.
+    {parameters}
 
     Returns
     -------
@@ -152,10 +146,7 @@ def load_actg175(*, return_X_y: bool = False, as_frame: bool = False) -> Dataset
         (bool: True where the event was seen, False where the time is censored) and ``time`` (float64, days), or a
         DataFrame with these columns; `SparseCoxRegression` takes both. No value is missing.
 
-    Raises
-    ------
-    MissingDependencyError
-        If `as_frame` is True and pandas is not installed.
+    {raises}
 
     Notes
     -----

@@ -67,10 +67,11 @@ def _checked(record: Record, read: Callable[[Record, Any], Arrays], path: Path |
     except Exception as error:  # a file of another format fails in the reader's own way
         raise DatasetError(f"{where} cannot be read as the data set {record.name!r}: {error!r}") from error
     assert record.public is not None
-    found = {"shape": table.data.shape, "names": digest_of_names(table), "moments": moments(table)}
+    sums = moments(table)
+    found = {"shape": table.data.shape, "names": digest_of_names(table), "moments": sums}
     known = {"shape": record.shape, "names": record.public.names, "moments": record.public.moments}
     wrong = [key for key in ("shape", "names") if found[key] != known[key]]
-    if not np.allclose(moments(table), record.public.moments, rtol=TOLERANCE, atol=0.0):
+    if not np.allclose(sums, record.public.moments, rtol=TOLERANCE, atol=0.0):
         wrong.append("moments")
     if wrong:
         differences = "; ".join(f"{key} {found[key]}, expected {known[key]}" for key in wrong)
