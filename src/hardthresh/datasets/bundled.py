@@ -8,7 +8,6 @@ from typing import Any, cast
 from hardthresh.datasets.dataset import Dataset
 from hardthresh.datasets.real import Fetcher, fetch
 
-
 _PARAMETERS = """Parameters
     ----------
     return_X_y : bool

@@ -86,14 +86,12 @@ def _parts(root: Any) -> Iterator[Any]:
             continue
         seen.add(id(part))
         yield part
-        value = part.value
-        if isinstance(value, (list, tuple)):
-            waiting.extend(value)
-        elif hasattr(value, "frame"):
-            waiting.extend([value.frame, *([value.hash_table] if value.hash_table is not None else [])])
-        waiting.extend(child for child in (part.attributes,) if child is not None)
-        if part.referenced_object is not None:
-            waiting.append(part.referenced_object)
+        children = [part.attributes, part.referenced_object]
+        if isinstance(part.value, (list, tuple)):
+            children.extend(part.value)
+        elif hasattr(part.value, "frame"):  # an environment
+            children.extend([part.value.frame, part.value.hash_table])
+        waiting.extend(child for child in children if child is not None)
 
 
 def _attributes(rdata: Any, part: Any) -> dict[str, Any]:
