@@ -134,7 +134,7 @@ def cells(full: bool, seed: int) -> list[Cell]:
         fetch_ct_slices()
         names.append("ct slices")
     except DatasetError:
-        pass  # the usual case: see the README
+        pass  # neither the file nor a network: see the README
     found: list[dict[str, Any]] = []
     for name in names:
         points = [] if name == "ct fragment" else POINTS

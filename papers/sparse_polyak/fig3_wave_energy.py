@@ -55,7 +55,7 @@ def cells(full: bool, seed: int) -> list[Cell]:
         fetch_wave_energy()
         names.append("wave_energy")
     except DatasetError:
-        pass  # the usual case: see the README
+        pass  # neither the file nor a network: see the README
     settings = [
         {"data": data, "rule": rule, "seed": which}
         for data in names

@@ -57,12 +57,6 @@ def test_another_table_is_refused(slices, lines, said):
         fetch_ct_slices()
 
 
-def test_without_the_file_it_says_where_to_get_it(slices):
-    message = r"slice_localization_data\.csv is not on this machine .*doi\.org/10\.24432/C5CP6G"
-    with pytest.raises(DatasetError, match=message):
-        fetch_ct_slices()
-
-
 @pytest.mark.skipif(not FRAGMENT.is_file(), reason="HARDTHRESH_DATA has no ctslice_fragment.npz")
 def test_the_first_rows_of_the_real_file(slices):
     with np.load(FRAGMENT, allow_pickle=False) as kept:

@@ -4,11 +4,8 @@ import hashlib
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -17,9 +14,8 @@ import scipy.sparse as sp
 
 from hardthresh import datasets
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError
-from hardthresh.datasets import DatasetError, fetch, list_datasets, load_colon
-from hardthresh.datasets import files as dataset_files
-from hardthresh.datasets.registry import RECORDS, Record
+from hardthresh.datasets import DatasetError, fetch, list_datasets, real, sources
+from hardthresh.datasets.registry import RECORDS, Record, digest_of_names, moments
 
 CLASS_SIZES = {
     "colon": (22, 40),
@@ -44,55 +40,6 @@ FIELDS: dict[str, Any] = {
 MIRRORED = [name for name, record in RECORDS.items() if not record.bundled]
 
 
-# --- the data set of the package ---
-
-
-def test_colon_is_the_published_table() -> None:
-    colon = load_colon()
-    assert colon.data.shape == (62, 2000)
-    assert colon.data.dtype == np.float64
-    assert np.bincount(colon.target).tolist() == [22, 40]
-    assert colon.target[:4].tolist() == [1, 0, 1, 0]
-    assert colon.data[0, 0] == 8589.42
-    assert round(float(colon.data.sum()), 2) == 50069562.29
-    assert colon.target_names.tolist() == ["normal", "tumour"]
-    assert colon.feature_names[[0, 1999]].tolist() == ["gene_0001", "gene_2000"]
-    assert "no gene identifiers" in colon.DESCR
-    assert "Alon" in colon.citation
-
-
-def test_colon_travels_with_its_provenance() -> None:
-    path = Path(datasets.__file__).parent / "data" / "colon.json"
-    sidecar = json.loads(path.read_text(encoding="utf-8"))
-    file = path.with_name(sidecar["file"])
-    assert file.stat().st_size == sidecar["bytes"] < 450_000
-    assert hashlib.sha256(file.read_bytes()).hexdigest() == sidecar["sha256"] == RECORDS["colon"].sha256
-    assert sidecar["licence"] == RECORDS["colon"].licence
-
-
-def test_colon_in_other_forms() -> None:
-    X, y = load_colon(return_X_y=True)
-    frame = load_colon(as_frame=True)
-    assert frame.data.columns[0] == "gene_0001"
-    assert np.array_equal(frame.data.to_numpy(), X)
-    assert np.array_equal(frame.target.to_numpy(), y)
-    data, target = load_colon(return_X_y=True, as_frame=True)
-    assert data.equals(frame.data)
-    assert target.equals(frame.target)
-
-
-def test_two_loads_share_nothing() -> None:
-    first, second = load_colon(), load_colon()
-    first.data[:] = 0
-    assert second.data.min() > 0
-
-
-def test_as_frame_without_pandas_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingDependencyError, match="pip install pandas"):
-        load_colon(as_frame=True)
-
-
 def test_import_brings_in_nothing_heavy() -> None:
     code = (
         "import sys, hardthresh.datasets as d; d.load_colon(); "
@@ -114,13 +61,16 @@ def test_import_brings_in_nothing_heavy() -> None:
 def test_list_datasets_has_every_record() -> None:
     infos = list_datasets()
     assert [info.name for info in infos] == list(RECORDS)
-    assert all(info.task in ("classification", "regression") and info.licence and info.summary for info in infos)
+    assert {info.task for info in infos} == {"classification", "regression", "survival"}
+    assert all(info.licence and info.summary for info in infos)
+    assert [info.name for info in infos if info.where == "bundled"] == ["colon", "growth", "actg175"]
+    assert [info.name for info in infos if info.where == "folder"] == ["bloodbrain"]
     assert infos[0].shape == (62, 2000)
 
 
 def test_every_record_has_its_own_function() -> None:
     for name, record in RECORDS.items():
-        function = datasets.load_colon if record.bundled else getattr(datasets, f"fetch_{name}")
+        function = getattr(datasets, f"{'load' if record.bundled else 'fetch'}_{name}")
         assert function.__name__ in datasets.__all__
         assert "Examples" in function.__doc__
         assert ("subset :" in function.__doc__) == record.has_split
@@ -172,8 +122,10 @@ def test_subset_of_a_set_without_split() -> None:
 
 
 @pytest.mark.parametrize("name", MIRRORED)
-def test_fetch_from_the_mirror(name: str, mirror: Path) -> None:
+def test_fetch_from_the_mirror(name: str, mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record = RECORDS[name]
+    arrays = sources.read_arrays(record)
+    monkeypatch.setattr(real, "read_arrays", lambda record: arrays)  # large files are read once
     dataset = getattr(datasets, f"fetch_{name}")()
     assert dataset.data.shape == record.shape
     assert dataset.data.dtype == np.float64
@@ -186,6 +138,10 @@ def test_fetch_from_the_mirror(name: str, mirror: Path) -> None:
     else:
         assert dataset.target.dtype == np.float64
         assert len(dataset.target_names) == 1
+    if record.public:
+        table = record.table(arrays)
+        assert record.public.names == digest_of_names(table)
+        assert record.public.moments == pytest.approx(moments(table), rel=1e-12)
     if name in CLASS_SIZES:
         assert tuple(np.bincount(dataset.target)) == CLASS_SIZES[name]
 
@@ -229,7 +185,7 @@ def test_responses_are_the_documented_ones(mirror: Path) -> None:
 
 
 @pytest.fixture
-def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def shelf(stranger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the file of a data set "tiny"; no mirror and no URL are set, and the cache is empty."""
     folder = tmp_path / "shelf"
     folder.mkdir()
@@ -237,30 +193,16 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     content = (folder / "tiny.npz").read_bytes()
     record = Record(**{**FIELDS, "sha256": hashlib.sha256(content).hexdigest()})
     monkeypatch.setitem(RECORDS, "tiny", record)
-    monkeypatch.delenv("HARDTHRESH_DATA", raising=False)
-    monkeypatch.delenv("HARDTHRESH_DATA_URL", raising=False)
-    monkeypatch.setenv("HARDTHRESH_CACHE", str(tmp_path / "cache"))
     return folder
 
 
-class QuietHandler(SimpleHTTPRequestHandler):
-    def log_message(self, *arguments: object) -> None:
-        pass
-
-
 @pytest.fixture
-def server(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def server(shelf: Path, serve: Callable[[Path], str], monkeypatch: pytest.MonkeyPatch) -> str:
     """The shelf over HTTP, set as ``HARDTHRESH_DATA_URL``."""
     pytest.importorskip("pooch", reason="downloads need pooch")
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(shelf))) as http:
-        thread = Thread(target=http.serve_forever)
-        thread.start()
-        url = f"http://127.0.0.1:{http.server_port}"
-        monkeypatch.setenv("HARDTHRESH_DATA_URL", url)
-        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-        yield url
-        http.shutdown()
-        thread.join()
+    url = serve(shelf)
+    monkeypatch.setenv("HARDTHRESH_DATA_URL", url)
+    return url
 
 
 def cached(shelf: Path) -> list[str]:
@@ -309,20 +251,22 @@ def test_download_is_cached(server: str, shelf: Path, monkeypatch: pytest.Monkey
 
 def test_default_address_is_the_release(server: str, shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HARDTHRESH_DATA_URL")
-    monkeypatch.setattr(dataset_files, "RELEASE_URL", server + "/")
+    monkeypatch.setattr(sources, "RELEASE_URL", server + "/")
     assert fetch("tiny").data.shape == (3, 3)
 
 
 def test_wrong_download_leaves_no_file(server: str, shelf: Path) -> None:
     (shelf / "tiny.npz").write_bytes(b"something else")
-    with pytest.raises(DatasetError, match=r"'tiny' from http://127\.0\.0\.1:\d+/tiny\.npz failed.*Nothing was kept"):
+    with pytest.raises(
+        DatasetError, match=r"'tiny' from http://127\.0\.0\.1:\d+/tiny\.npz failed, and nothing was kept"
+    ):
         fetch("tiny")
     assert cached(shelf) == []
 
 
 def test_file_missing_on_the_server(server: str, shelf: Path) -> None:
     (shelf / "tiny.npz").unlink()
-    with pytest.raises(DatasetError, match=r"404.*HARDTHRESH_DATA_URL"):
+    with pytest.raises(DatasetError, match=r"HARDTHRESH_DATA_URL.*404"):
         fetch("tiny")
     assert cached(shelf) == []
 

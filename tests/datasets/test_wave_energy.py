@@ -61,12 +61,6 @@ def test_another_table_is_refused(farm, lines, said):
         fetch_wave_energy()
 
 
-def test_without_the_file_it_says_where_to_get_it(farm):
-    farm(HEADER, *LINES)
-    with pytest.raises(DatasetError, match=r"WEC_Sydney_49\.csv is not on this machine .*doi\.org/10\.24432/C5GG7Q"):
-        fetch_wave_energy("Sydney")
-
-
 def test_an_unknown_site(farm):
     with pytest.raises(InvalidInputError, match="use 'Perth' or 'Sydney'"):
         fetch_wave_energy("Adelaide")

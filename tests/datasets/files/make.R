@@ -1,0 +1,15 @@
+# Makes the two files of R beside it, in the layout of those that are downloaded: Rscript make.R
+x <- matrix(c(1.5, -2, 0.25, 4, 5, 6), 3, 2, dimnames = list(c("b_1", "b_2", "b_3"), c("AADK_at", "AAPA_at")))
+riboflavin <- data.frame(y = c(-6.5, -7.25, -8))
+riboflavin$x <- I(x)
+save(riboflavin, file = "riboflavin.RData", version = 2)
+
+setClass("AnnotatedDataFrame", representation(varMetadata = "data.frame", data = "data.frame"))
+setClass("ExpressionSet", representation(assayData = "environment", phenoData = "AnnotatedDataFrame"))
+exprs <- matrix(c(10, 20, 30, 40, 50, 60, 70, 80), 2, 4, dimnames = list(c("P1_at", "P2_at"), c("39", "2", "40", "1")))
+people <- data.frame(Samples = c(39L, 2L, 40L, 1L), ALL.AML = factor(c("ALL", "AML", "AML", "ALL")), row.names = colnames(exprs))
+labels <- data.frame(labelDescription = c("number", "type"), row.names = c("Samples", "ALL.AML"))
+values <- new.env(hash = TRUE)
+assign("exprs", exprs, values)
+Golub_Merge <- new("ExpressionSet", assayData = values, phenoData = new("AnnotatedDataFrame", varMetadata = labels, data = people))
+save(Golub_Merge, file = "golub.rda", version = 2)
