@@ -17,7 +17,7 @@ class Objective(BaseObjective):
     """The squared error of w, and how its support compares with that of the truth."""
 
     name = "Sparse support recovery"
-    min_benchopt_version = "1.7"
+    min_benchopt_version = "1.10"
     requirements = ["numpy", "pip::scikit-learn"]  # noqa: RUF012
 
     def set_data(self, X: Any, y: Any, w_true: Any = None) -> None:
