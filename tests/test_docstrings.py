@@ -32,13 +32,13 @@ def is_ours(thing):
 def public_names():
     """Return the public objects by name, those of the package's own namespace last, which repeats some of the rooms."""
     rooms = [room for room in hardthresh.__all__ if inspect.ismodule(getattr(hardthresh, room))]
-    places = [f"hardthresh.{room}" for room in rooms] + ["hardthresh"]
-    things = {f"{place}.{n}": getattr(import_module(place), n) for place in places for n in import_module(place).__all__}
+    places = [import_module(f"hardthresh.{room}") for room in rooms] + [hardthresh]
+    things = {f"{place.__name__}.{name}": getattr(place, name) for place in places for name in place.__all__}
     return {name: thing for name, thing in things.items() if callable(thing)}
 
 
 def public_members(classes):
-    """Return the class that defines each public method and property of public classes, by name, each definition once."""
+    """Return the class that defines each public method and property, by name; each definition is there once."""
     found = {}
     for name, cls in classes.items():
         for member in (each for each in dir(cls) if not each.startswith("_")):
@@ -93,7 +93,8 @@ def test_docstrings_of_methods_follow_numpydoc(name):
             continue
         method = member.rpartition(".")[2]
         definition = vars(definer)[method]
-        overrides = any(is_ours(base) and getattr(vars(base).get(method), "__doc__", "") for base in definer.__mro__[1:])
+        bases = [base for base in definer.__mro__[1:] if is_ours(base)]
+        overrides = any(getattr(vars(base).get(method), "__doc__", "") for base in bases)
         if overrides and not definition.__doc__:
             continue
         short = "Parameters\n" not in (definition.__doc__ or "")

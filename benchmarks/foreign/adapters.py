@@ -82,7 +82,7 @@ def _path(model: Any, d: int, rows: int, k: int | None, tol: float | None, whole
 
 
 def _together(found: Sequence[Sequence[Any]], dimensions: int, whole: bool) -> Any:
-    """Return coefficients in the shape of scikit-learn: (n_features, n_targets, n_models), without what was not asked."""
+    """Return coefficients in the shape of scikit-learn: (n_features, n_targets, n_models), or fewer axes."""
     joint = np.stack([np.stack(each, axis=1) for each in found], axis=1)
     joint = joint if whole else joint[:, :, -1]
     return joint[:, 0] if dimensions == 1 else joint

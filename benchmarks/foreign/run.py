@@ -42,7 +42,7 @@ class Outcome:
         return f"{self.function}[{self.case}]" if self.case else self.function
 
     def matches(self, entry: str) -> bool:
-        """Whether an entry of the list is about this test: by its name, and a pattern of its parameters if it has one."""
+        """Whether an entry of the list is about this test: by its name, and a pattern of parameters if it has one."""
         function, _, cases = entry.partition("[")
         return self.function == function and (not cases or fnmatchcase(self.case, cases.removesuffix("]")))
 

@@ -20,7 +20,15 @@ import numpy as np
 import pandas as pd
 
 FOLDER = Path(__file__).parent
-COLUMNS = {"instance": "", "solver": "", "n_nnz": ".1f", "f1score": ".3f", "error_w": ".3f", "value": ".4g", "ms": ".1f"}
+COLUMNS = {
+    "instance": "",
+    "solver": "",
+    "n_nnz": ".1f",
+    "f1score": ".3f",
+    "error_w": ".3f",
+    "value": ".4g",
+    "ms": ".1f",
+}
 """What is shown of each solver on each instance, with the format of the mean over the draws."""
 
 
@@ -28,8 +36,8 @@ def measured(arguments: list[str]) -> pd.DataFrame:
     """Return what benchopt has measured: a row for each instance, solver and size."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "measured.parquet"
-        command = [sys.executable, "-m", "benchopt", "run", str(FOLDER), "--no-plot", "--no-cache", "--output", str(file)]
-        subprocess.run([*command, *arguments], check=True, stdout=sys.stderr)
+        command = [sys.executable, "-m", "benchopt", "run", str(FOLDER), "--no-plot", "--no-cache"]
+        subprocess.run([*command, "--output", str(file), *arguments], check=True, stdout=sys.stderr)
         return pd.read_parquet(file)
 
 
