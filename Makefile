@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo reproduce reproduce-all check test test-all mutants lint format docs bench bench-smoke bench-peers bench-prediction bench-scale clean
+.PHONY: help demo reproduce reproduce-all check test test-all mutants lint format docs bench bench-smoke bench-peers bench-prediction bench-scale bench-field bench-foreign clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -63,6 +63,12 @@ bench-smoke: .venv/bench.stamp ## check that the benchmarks run, and that passes
 bench-prediction: .venv/bench.stamp ## compare held-out predictions with those of other packages; ARGS are passed on
 	$(BIN)/python benchmarks/predict.py $(ARGS)
 
+bench-field: .venv/field.stamp ## compare the recovery of supports by benchopt; ARGS are passed on to it
+	$(BIN)/python benchmarks/support_recovery/run.py $(ARGS)
+
+bench-foreign: .venv/test.stamp ## run scikit-learn's own tests of OMP and logistic regression on our models
+	$(BIN)/python benchmarks/foreign/run.py $(ARGS)
+
 SCALE := --task formats,dask,disc,readings --seeds 5 --rows 125000 --cluster-gb 8 --gb 20 \
   --table benchmarks/results/scale
 bench-scale: .bench-scale/stamp ## measure tables larger than memory on a quiet machine of 24 GB; ARGS with --task replace all settings
@@ -92,6 +98,7 @@ clean: ## remove everything that make has built
 .venv/test.stamp: EXTRAS = test,peers
 .venv/docs.stamp: EXTRAS = docs
 .venv/bench.stamp: EXTRAS = bench
+.venv/field.stamp: EXTRAS = field
 .venv/%.stamp: pyproject.toml hatch_build.py src/hardthresh/_kernel.c | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
 	touch $@
