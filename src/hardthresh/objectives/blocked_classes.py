@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -92,7 +93,7 @@ class BlockedClasses(Classes):
         folds: BlockFolds | None = None,
     ) -> None:
         self.folds = BlockFolds.none() if folds is None else folds
-        self.parts, self._first = first.parts, first
+        self.parts, self._first = first.parts, replace(first, kept=None)  # kept columns are those of `kept` alone
         self.engine, self.loss, self.units, self.moments, self._begun = engine, loss, units, first.moments, begun
         self.l2 = np.full(units.size, double(checked_ridge(l2, np.zeros(1), units.size)))
         self.whole_weights, self.share = first.whole, 1.0
