@@ -141,17 +141,23 @@ CHECKS = (
 )
 
 
+def _machines(rows: Sequence[Row]) -> list[str]:
+    """Return what each run has measured, where, and under which load; a later run replaces what it measures again."""
+    machines = [row for row in rows if row["task"] == "machine"]
+    said, later = [], set[str]()
+    for machine in reversed(machines):
+        tasks = [task for task in machine["measures"] if task not in later]
+        later |= {*tasks}
+        loads = [load for row in rows if row["task"] in tasks for load in row.get("load", ())]
+        load = f"load {min(loads)} to {max(loads)}" if loads else "no load was taken"
+        where = f"{machine['processor']}, {machine['processors']} processors, {machine['memory_gb']} GB"
+        said.append(f"{', '.join(tasks)}: {where}; {load}")
+    return said[::-1]
+
+
 def table_of(rows: Sequence[Row]) -> str:
     """Return the checks with what was measured, and the rows that have failed."""
-    machine = next(row for row in rows if row["task"] == "machine")
-    loads = [row["load"] for row in rows if "load" in row]
-    lines = [
-        f"{machine['processor']}, {machine['processors']} processors, {machine['memory_gb']} GB; "
-        + (f"load {loads[0][0]} before and {loads[-1][1]} after." if loads else "no load was taken."),
-        "",
-        "| check | asked for | measured | met |",
-        "|---|---|---|---|",
-    ]
+    lines = [*map("* {}".format, _machines(rows)), "", "| check | asked for | measured | met |", "|---|---|---|---|"]
     for number, asked, look in CHECKS:
         try:
             measured, met = look(rows)
