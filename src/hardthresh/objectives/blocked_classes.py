@@ -133,6 +133,10 @@ class BlockedClasses(Classes):
         """The columns that are kept."""
         return self._kept
 
+    def end_fit(self) -> None:
+        """Release the columns that are kept, if they are large; those that are asked for later are read again."""
+        self._kept = self._kept.after_fit(self.moments.n_rows)
+
     def training_model(self, fold: int, l2: Any, *, intercept: bool, scale: bool) -> KeptClasses:
         """Return the model of the rows that a fold trains on, in units of its own; of all rows with -1: no reading.
 
