@@ -237,7 +237,7 @@ def rows_of_others(ours, *others):
 
 
 READINGS, PATHS, BITS = "4 readings in the median", "folds over 1..30", "the same bits"
-TINY, LOOK, FIT = "512 tiny blocks", "look by 4 workers", "fit by 4 workers"
+TINY, LOOK, FIT = "512 tiny blocks", "look by a worker", "fit by a worker"
 DISC, OTHERS = "second reading of a raw file", "logistic fit of 100,000 x 100"
 
 
@@ -264,6 +264,13 @@ DISC, OTHERS = "second reading of a raw file", "logistic fit of 100,000 x 100"
         (TINY, [row_of_dask("reading of 512 tiny blocks", best_s=0.4, tasks=93)], "0.40 s, 93 tasks", "no"),
         (LOOK, [row_of_dask(f"look, {n} workers", best_s=s) for n, s in ((1, 3.3), (4, 1.0))], "0.82", "yes"),
         (LOOK, [row_of_dask(f"look, {n} workers", best_s=s) for n, s in ((1, 3.1), (4, 1.0))], "0.78", "no"),
+        (
+            LOOK,
+            [row_of_dask(f"look, {n} workers", best_s=s) for n, s in ((1, 3.3), (3, 1.4), (8, 1.2))],
+            "with 3",
+            "no",
+        ),
+        (LOOK, [row_of_dask(f"look, {n} workers", best_s=3.3) for n in (1, 8)], "not measured", ""),
         (LOOK, [row_of_dask("look, 1 workers", best_s=3.3)], "not measured", ""),
         (FIT, [row_of_dask(f"fit in memory, {n} workers", wall_s=s) for n, s in ((1, 2.7), (4, 1.0))], "0.68", "yes"),
         (FIT, [row_of_dask(f"fit in memory, {n} workers", wall_s=s) for n, s in ((1, 2.5), (4, 1.0))], "0.62", "no"),
