@@ -61,7 +61,7 @@ def has_in_order(text, parts):
 def test_the_messages_of_tables_in_blocks_are_those_of_the_code():
     """Section 9 of scale.md, as the guide has it: "..." stands for what a message fills in."""
     page = (ROOT / "docs" / "guide" / "larger_than_memory.rst").read_text(encoding="utf-8")
-    failures = page[page.index("When something fails") : page.index("What is not established")]
+    failures = page[page.index("When something fails") :]
     messages = re.findall(r"^   \* - ``(.+)``$", failures, re.MULTILINE)
     code = [*texts_of("designs", "estimators", "selection")]
     assert len(messages) > 15

@@ -96,6 +96,9 @@ class Blocked(OneNumberPerRow, ScreenedExactly, SumsByFold):
         """Data passes so far, those of the first reading that evaluated points among them."""
         return self._meter.passes + len(self.guessed)
 
+    def end_fit(self) -> None:
+        """Release what is kept at the blocks, if it is large: here nothing is."""
+
     def zeros(self) -> np.ndarray:
         """Return w = 0."""
         return np.zeros(self.units.size, dtype=self.units.dtype)

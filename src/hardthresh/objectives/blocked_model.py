@@ -207,6 +207,10 @@ class BlockedModel(Blocked):
         """The columns that are kept."""
         return self._kept
 
+    def end_fit(self) -> None:
+        """Release the columns that are kept, if they are large; those that are asked for later are read again."""
+        self._kept = self._kept.after_fit(self.moments.n_rows)
+
     def _part_products(self, every: np.ndarray, columns: np.ndarray) -> np.ndarray:
         kept = self._kept
         kept.include(every)

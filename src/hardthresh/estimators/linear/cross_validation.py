@@ -223,6 +223,7 @@ class SparseLinearModelCV(CriterionChoice):
             self._warn_hidden(chosen, result)
         self._keep_held_out(search, weights, splits, table, expendable)
         self._keep_path(candidates, ridge, search, table, task)
+        chosen.end_fit()
         task.end()
         return self
 

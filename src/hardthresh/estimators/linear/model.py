@@ -186,6 +186,7 @@ class SparseLinearModel(ColumnSelector, ModelWithInference):
         self._keep(problem, result)
         self._warn_hidden(problem, result)
         self._keep_choice(choice, problem, table, result.w)
+        problem.end_fit()
         task.end()
         return self
 
