@@ -173,8 +173,9 @@ class BlockedClasses(Classes):
         return bool((self.l2 > 0).all())
 
     def recession(self, at: Evaluation, indices: np.ndarray) -> np.ndarray | None:
-        """Return a direction along which f decreases for ever, or None: only that of the point itself is tried."""
-        return falling_beyond(self, at, indices[:: self.shape[1]] // self.shape[1])
+        """Return a direction along which f decreases for ever, or None: see `falling_beyond`."""
+        found = falling_beyond(self, at, indices[:: self.shape[1]] // self.shape[1])
+        return None if found is None else self.centre(found)
 
     def evaluate(self, w: np.ndarray, prediction: Any = None) -> Evaluation:
         """Return value and gradient at W: one reading, unless it was asked about before."""
