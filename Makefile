@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo reproduce reproduce-all check test test-all mutants lint format docs bench bench-smoke bench-peers bench-prediction bench-scale clean
+.PHONY: help demo reproduce reproduce-all check test test-all mutants lint typing format docs bench bench-smoke bench-peers bench-prediction bench-scale clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -46,6 +46,10 @@ lint: .venv/test.stamp ## check style, formatting and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+PYRIGHT := $(if $(shell command -v npx),npx --yes pyright@1.1.414)
+typing: .venv/test.stamp ## check with mypy and pyright what type checkers tell users; without npm only with mypy
+	$(BIN)/python tests/check_types.py $(PYRIGHT)
 
 format: .venv/test.stamp ## rewrite the sources in the house style
 	$(BIN)/ruff check --fix
