@@ -32,8 +32,8 @@ REQUIRED = ("hardthresh/py.typed", "hardthresh/datasets/data/colon.npz", "hardth
 IN_SDIST = ("pyproject.toml", "hatch_build.py", "LICENSE", "CHANGELOG.md", "conftest.py", "src/hardthresh/_kernel.c")
 NOT_IN_SDIST = (".ci", ".github", "benchmarks/results")
 
-SDIST_TESTS = ("tests/core", "tests/test_import_clean.py")
-"""Tests that need no more than pytest and hypothesis, and are about what everything else uses."""
+SDIST_TESTS = ("tests/losses", "tests/core/test_registry.py", "tests/test_import_clean.py")
+"""Tests that need no more than pytest and hypothesis."""
 
 TRIAL = """
 import sys
