@@ -30,10 +30,11 @@ REQUIRED = ("hardthresh/py.typed", "hardthresh/datasets/data/colon.npz", "hardth
 """Files of a wheel besides modules, without which a part of the package fails, or its types are not read."""
 
 IN_SDIST = ("pyproject.toml", "hatch_build.py", "LICENSE", "CHANGELOG.md", "conftest.py", "src/hardthresh/_kernel.c")
-NOT_IN_SDIST = (".ci", ".github", "benchmarks/results")
+NOT_IN_SDIST = (".ci", ".github", "benchmarks/results", "recipe")
 
-SDIST_TESTS = ("tests/losses", "tests/core/test_registry.py", "tests/test_import_clean.py")
-"""Tests that need no more than pytest and hypothesis."""
+SDIST_TESTS = ("tests/losses", "tests/core/test_registry.py")
+"""Tests that are soon done, and need only `TEST_TOOLS`."""
+TEST_TOOLS = ("pytest", "hypothesis", "array-api-strict")
 
 TRIAL = """
 import sys
@@ -175,7 +176,7 @@ class Installer:
 
 def run_tests(python: Path, source: Path) -> None:
     """Run a part of the tests of the source distribution with the installed wheel."""
-    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "pytest", "hypothesis")
+    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *TEST_TOOLS)
     shutil.rmtree(source / "src")  # so that what is tested is what is installed
     print(run(python, "-m", "pytest", "--quiet", *SDIST_TESTS, cwd=source).splitlines()[-1])
 
@@ -190,6 +191,10 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         built = build(Path(folder))
         check_contents(built)
+        if settings.keep:
+            settings.keep.mkdir(parents=True, exist_ok=True)
+            for path in (built.sdist, *built.wheels.values()):
+                shutil.copy(path, settings.keep)
         installer, tested = Installer(Path(folder), built), False
         for python in settings.pythons:
             for kind in built.wheels:
@@ -198,10 +203,6 @@ def main() -> None:
                     if installed and not tested:
                         run_tests(installed, built.source)
                         tested = True
-        if settings.keep:
-            settings.keep.mkdir(parents=True, exist_ok=True)
-            for path in (built.sdist, *built.wheels.values()):
-                shutil.copy(path, settings.keep)
 
 
 if __name__ == "__main__":
