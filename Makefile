@@ -4,7 +4,8 @@ BIN := .venv/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo reproduce reproduce-all check test test-all mutants lint format docs bench bench-smoke bench-peers bench-prediction bench-scale bench-field bench-foreign clean
+.PHONY: help demo reproduce reproduce-all check test test-all mutants lint typing format docs \
+  bench bench-smoke bench-peers bench-prediction bench-scale bench-field bench-foreign release-check clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -46,6 +47,10 @@ lint: .venv/test.stamp ## check style, formatting and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+PYRIGHT := $(if $(shell command -v npx),npx --yes pyright@1.1.414)
+typing: .venv/test.stamp ## check with mypy and pyright what type checkers tell users; without npm only with mypy
+	$(BIN)/python tests/check_types.py $(PYRIGHT)
 
 format: .venv/test.stamp ## rewrite the sources in the house style
 	$(BIN)/ruff check --fix
@@ -89,6 +94,9 @@ bench-peers: $(PEERS) ## install the packages that need an environment of their 
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
+release-check: .venv/release.stamp ## build, check and install what is published; PYTHONS names interpreters
+	$(BIN)/python tests/check_release.py $(PYTHONS) $(ARGS)
+
 clean: ## remove everything that make has built
 	rm -rf .venv build dist docs/_build docs/auto_examples docs/generated .mypy_cache .pytest_cache .ruff_cache \
 	  src/hardthresh/_kernel.abi3.so src/hardthresh/_kernel.pyd
@@ -99,6 +107,7 @@ clean: ## remove everything that make has built
 .venv/docs.stamp: EXTRAS = docs
 .venv/bench.stamp: EXTRAS = bench
 .venv/field.stamp: EXTRAS = field
+.venv/release.stamp: EXTRAS = release
 .venv/%.stamp: pyproject.toml hatch_build.py src/hardthresh/_kernel.c | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
 	touch $@

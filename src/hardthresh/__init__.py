@@ -60,7 +60,7 @@ if TYPE_CHECKING:  # what `__getattr__` finds, for type checkers and editors
     from hardthresh.storage import load as load
     from hardthresh.storage import save as save
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _ROOMS = sorted(room.name for room in os.scandir(__path__[0]) if room.is_dir() and not room.name.startswith("_"))
 

@@ -95,6 +95,8 @@ class SparseLogisticRegression(LinearClassifier):
     _loss_type: ClassVar[type[Loss]] = Logistic
     _takes_more_classes: ClassVar[bool] = True
 
+    separated_: bool
+
     def _loss_for(self, y: Any) -> Loss | VectorLoss:
         return self._loss if self.classes_.size == 2 else Multinomial(int(self.classes_.size))
 

@@ -57,7 +57,9 @@ class LinearClassifier(ScoredByAccuracy, StreamedModel):
     """The labels that a batch may have, while the model learns from it; None in `fit`."""
 
     @streamed
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, offset: Any = None) -> Self:
+    def partial_fit(  # type: ignore[override]  # classes come third, as in scikit-learn
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, offset: Any = None
+    ) -> Self:
         """Learn from a batch of rows, going on from those before; no row is kept.
 
         See `SparseLinearRegression.partial_fit` for what is learned and by which models.
