@@ -1,0 +1,164 @@
+// Check the built documentation as a reader sees it, in headless Chromium: node docs/browser/check.mjs [folder].
+//
+// Links and anchors are checked on every page. The pages written by hand, the pages of the rooms and some of the
+// reference are opened on a wide and a narrow screen, light and dark: nothing may be written to the console, loaded from
+// elsewhere, wider than the screen or cut off, and axe-core may find nothing. On the start page the keyboard's focus has
+// to be visible, and the search has to find what QUERIES asks for. With --pictures=FOLDER it also takes screenshots.
+
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { createServer } from "node:http";
+import { extname, join, posix, relative, resolve } from "node:path";
+import { parseArgs } from "node:util";
+
+const { values: options, positionals } = parseArgs({ options: { pictures: { type: "string" }, only: { type: "string", default: "" } }, allowPositionals: true });
+const ROOT = resolve(positionals[0] ?? "docs/_build/html");
+const WIDTHS = [1200, 400];
+const SCHEMES = ["light", "dark"];
+const REFERENCE = /^generated\/hardthresh\.\w+\.(?!SparseLinearRegressionCV|minimize|Sparsity)\w/; // each is of one template
+const UNREAD = /^(genindex|py-modindex|search|sg_execution_times)|(^|\/)sg_execution_times|^_modules/;
+const QUERIES = {
+  // among the first three hits
+  lasso: "guide/coming_from",
+  "feature selection": "guide/choosing_k",
+  "p-value": "guide/believe",
+  multiclass: "guide/several_outputs",
+  GPU: "guide/gpu",
+};
+const CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find(existsSync);
+const FLAGS =
+  "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update " +
+  "--disable-sync --disable-dev-shm-usage --proxy-server=127.0.0.1:9"; // only this machine can be reached
+const TYPES = { ".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml", ".png": "image/png" };
+
+const found = new Set();
+const report = (page, what) => found.add(`${page}: ${what}`);
+
+function filesIn(folder) {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)).replaceAll("\\", "/"));
+}
+
+function checkLinks(pages) {
+  const matches = (text, pattern) => [...text.matchAll(pattern)].map((match) => match[1].replaceAll("&amp;", "&"));
+  const texts = new Map(pages.map((page) => [page, readFileSync(join(ROOT, page), "utf8")]));
+  const anchors = new Map([...texts].map(([page, text]) => [page, new Set(matches(text, /\s(?:id|name)="([^"]+)"/g))]));
+  for (const [page, text] of texts) {
+    for (const link of new Set(matches(text, /<[^>]*\s(?:href|src)="([^"]+)"/g))) {
+      if (/^([a-z]+:|\/\/)/.test(link)) continue;
+      const [path, anchor] = decodeURI(link).split("#");
+      const file = path.split("?")[0];
+      const target = file ? posix.normalize(posix.join(posix.dirname(page), file)) : page;
+      if (!existsSync(join(ROOT, target))) report(page, `the link ${link} leads nowhere`);
+      else if (anchor && anchors.has(target) && !anchors.get(target).has(anchor)) report(page, `no anchor for the link ${link}`);
+    }
+  }
+}
+
+function serve() {
+  const server = createServer((request, response) => {
+    const file = join(ROOT, decodeURIComponent(new URL(request.url, "http://localhost").pathname));
+    const there = file.startsWith(ROOT) && existsSync(file) && statSync(file).isFile();
+    response.writeHead(there ? 200 : 404, { "Content-Type": TYPES[extname(file)] ?? "application/octet-stream" });
+    response.end(there ? readFileSync(file) : "");
+  });
+  return new Promise((done) => server.listen(0, "127.0.0.1", () => done(server)));
+}
+
+// The functions below run in the page.
+
+function layoutFaults() {
+  const scrolls = (element) => ["auto", "scroll"].includes(getComputedStyle(element).overflowX);
+  const faults = [];
+  if (document.documentElement.scrollWidth > innerWidth) faults.push(`wider than the screen: ${document.documentElement.scrollWidth}`);
+  for (const element of document.querySelectorAll("main :is(pre, table, img, svg, math, h1, h2, h3, dt)")) {
+    if (element.getBoundingClientRect().right <= innerWidth + 1) continue;
+    let box = element;
+    while (box && !scrolls(box)) box = box.parentElement;
+    if (!box) faults.push(`cut off: ${element.localName} "${(element.textContent || element.alt).trim().slice(0, 40)}"`);
+  }
+  return faults;
+}
+
+async function axeFaults() {
+  const { violations } = await axe.run(document, { resultTypes: ["violations"] });
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.slice(0, 3).map(({ target, any }) => `${id}: ${target.join(" ")} ${any[0]?.message ?? ""}`.trim()),
+  );
+}
+
+function focusFault() {
+  const element = document.activeElement;
+  const outlined = ({ outlineStyle, outlineWidth, boxShadow }) =>
+    (outlineStyle !== "none" && parseFloat(outlineWidth) > 0) || boxShadow !== "none";
+  const styles = [getComputedStyle(element), getComputedStyle(element, "::after")];
+  return styles.some(outlined) ? null : `focus is not visible: ${element.outerHTML.slice(0, 80)}`;
+}
+
+async function checkPage(tab, base, page, scheme, axe) {
+  for (const width of WIDTHS) {
+    await tab.setViewportSize({ width, height: 900 });
+    await tab.goto(`${base}/${page}`);
+    await tab.evaluate(axe);
+    const faults = [...(await tab.evaluate(layoutFaults)), ...(await tab.evaluate(axeFaults))];
+    for (const fault of faults) report(page, `${fault} (${width} px, ${scheme})`);
+    if (options.pictures) {
+      const picture = `${page.replace(/\.html$/, "").replaceAll("/", "_")}_${width}_${scheme}.png`;
+      await tab.screenshot({ path: join(options.pictures, picture) });
+    }
+  }
+}
+
+async function checkFocus(tab, base, page) {
+  await tab.goto(`${base}/${page}`);
+  for (let press = 0; press < 25; press++) {
+    await tab.keyboard.press("Tab");
+    const fault = await tab.evaluate(focusFault);
+    if (fault) report(page, fault);
+  }
+}
+
+async function checkSearch(tab, base) {
+  for (const [query, page] of Object.entries(QUERIES)) {
+    await tab.goto(`${base}/search.html?q=${encodeURIComponent(query)}`);
+    await tab.waitForFunction(() => document.querySelector("#search-results p.search-summary")?.textContent.match(/\d/));
+    const hits = await tab.$$eval("#search-results ul.search li > a", (links) => links.slice(0, 3).map((link) => link.href));
+    if (!hits.some((hit) => hit.includes(`/${page}.html`))) report("search.html", `"${query}" finds ${hits.join(", ")} before ${page}`);
+  }
+}
+
+async function main() {
+  const pages = filesIn(ROOT).filter((file) => file.endsWith(".html") && !file.startsWith("_static/"));
+  checkLinks(pages);
+  if (!CHROMIUM) return console.log("Chromium is not installed (Debian package chromium): only links were checked");
+  const { chromium } = await import("playwright-core");
+  const axe = readFileSync(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+  const opened = pages.filter((page) => !REFERENCE.test(page) && !UNREAD.test(page) && RegExp(options.only).test(page));
+  const server = await serve();
+  const base = `http://127.0.0.1:${server.address().port}`;
+  const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS.split(" ") });
+  const openTab = async (scheme) => {
+    const tab = await (await browser.newContext({ colorScheme: scheme })).newPage();
+    const here = () => posix.relative("/", new URL(tab.url()).pathname);
+    tab.on("console", (message) => ["error", "warning"].includes(message.type()) && report(here(), message.text()));
+    tab.on("pageerror", (error) => report(here(), error.message));
+    tab.on("request", (request) => request.url().startsWith(base) || /^(data|blob):/.test(request.url()) || report(here(), `loads ${request.url()}`));
+    return tab;
+  };
+  const check = async (scheme) => {
+    const tab = await openTab(scheme);
+    for (const page of opened) await checkPage(tab, base, page, scheme, axe);
+  };
+  await Promise.all(SCHEMES.map(check));
+  const tab = await openTab("light");
+  if (opened.includes("index.html")) await checkFocus(tab, base, "index.html");
+  if (pages.includes("search.html")) await checkSearch(tab, base);
+  await browser.close();
+  server.close();
+  console.log(`${pages.length} pages: links checked; ${opened.length} opened at ${WIDTHS.join(" and ")} px, ${SCHEMES.join(" and ")}`);
+}
+
+await main();
+for (const fault of [...found].sort()) console.log(fault);
+console.log(`${found.size} found`);
+process.exitCode = found.size ? 1 : 0;
