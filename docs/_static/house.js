@@ -5,7 +5,9 @@ function nameControls() {
     const link = summary.closest("li").querySelector("a");
     summary.setAttribute("aria-label", `Pages of ${link.textContent.trim()}`);
   }
-  for (const keys of document.querySelectorAll(".search-button__kbd-shortcut")) keys.setAttribute("aria-hidden", "true");
+  for (const button of document.querySelectorAll(".search-button-field")) { // its text is hidden on narrow screens
+    button.setAttribute("aria-label", button.textContent.replace(/\s+/g, " ").trim());
+  }
 }
 
 function letFormulasScroll() {
