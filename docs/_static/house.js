@@ -1,4 +1,4 @@
-// What the theme leaves out: names for its buttons, and formulas that can be scrolled by keyboard.
+// What the theme leaves out: names for its buttons, and formulas and pictures that can be scrolled by keyboard.
 
 function nameControls() {
   for (const summary of document.querySelectorAll("nav details > summary")) {
@@ -10,14 +10,14 @@ function nameControls() {
   }
 }
 
-function letFormulasScroll() {
+function letKeysScroll() {
   const watch = new ResizeObserver((entries) => {
     for (const { target } of entries) {
       if (target.scrollWidth > target.clientWidth) target.setAttribute("tabindex", "0");
       else target.removeAttribute("tabindex");
     }
   });
-  for (const formula of document.querySelectorAll('math[display="block"]')) watch.observe(formula);
+  for (const box of document.querySelectorAll('math[display="block"], .wide')) watch.observe(box);
 }
 
 function summariseEmptyAnchors() { // an index entry leads to an anchor without text, of which Sphinx makes no summary
@@ -28,6 +28,6 @@ function summariseEmptyAnchors() { // an index entry leads to an anchor without 
 
 document.addEventListener("DOMContentLoaded", () => {
   nameControls();
-  letFormulasScroll();
+  letKeysScroll();
 });
 summariseEmptyAnchors();

@@ -15,7 +15,7 @@ const { values: options, positionals } = parseArgs({
   allowPositionals: true,
 });
 const ROOT = resolve(positionals[0] ?? "docs/_build/html");
-const REFERENCE = /^generated\/hardthresh\.(?!core\.html|estimators\.html|estimators\.SparseLinearRegressionCV|solvers\.minimize)/;
+const TEMPLATES = ["core", "estimators", "estimators.SparseLinearRegressionCV", "solvers.minimize"]; // one page of each
 const UNREAD = /^(genindex|py-modindex|search|sg_execution_times)|(^|\/)sg_execution_times|^_modules/;
 const QUERIES = {
   // among the first three hits
@@ -29,7 +29,13 @@ const CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find(existsS
 const FLAGS =
   "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update " +
   "--disable-sync --disable-dev-shm-usage --proxy-server=127.0.0.1:9"; // only this machine can be reached
-const TYPES = { ".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml", ".png": "image/png" };
+const TYPES = {
+  ".css": "text/css",
+  ".html": "text/html",
+  ".js": "text/javascript",
+  ".png": "image/png",
+  ".svg": "image/svg+xml",
+};
 
 const found = new Set();
 function report(page, what) {
@@ -54,8 +60,9 @@ function checkLinks(pages) {
       const [path, anchor] = decodeURI(link).split("#");
       const file = path.split("?")[0];
       const target = file ? posix.normalize(posix.join(posix.dirname(page), file)) : page;
+      const known = anchors.get(target);
       if (!existsSync(join(ROOT, target))) report(page, `the link ${link} leads nowhere`);
-      else if (anchor && anchors.has(target) && !anchors.get(target).has(anchor)) report(page, `no anchor for the link ${link}`);
+      else if (anchor && known && !known.has(anchor)) report(page, `no anchor for the link ${link}`);
     }
   }
 }
@@ -75,7 +82,8 @@ function serve() {
 function layoutFaults() {
   const scrolls = (element) => ["auto", "scroll"].includes(getComputedStyle(element).overflowX);
   const faults = [];
-  if (document.documentElement.scrollWidth > innerWidth) faults.push(`wider than the screen: ${document.documentElement.scrollWidth}`);
+  const { scrollWidth } = document.documentElement;
+  if (scrollWidth > innerWidth) faults.push(`wider than the screen: ${scrollWidth}`);
   for (const element of document.querySelectorAll("main :is(pre, table, img, svg, math, h1, h2, h3, dt)")) {
     if (element.getBoundingClientRect().right <= innerWidth + 1) continue;
     let box = element;
@@ -147,9 +155,11 @@ async function checkFocus(tab, base, page) {
 async function checkSearch(tab, base) {
   for (const [query, page] of Object.entries(QUERIES)) {
     await tab.goto(`${base}/search.html?q=${encodeURIComponent(query)}`);
-    await tab.waitForFunction(() => document.querySelector("#search-results p.search-summary")?.textContent.match(/\d/));
-    const hits = await tab.$$eval("#search-results ul.search li > a", (links) => links.slice(0, 3).map((link) => link.href));
-    if (!hits.some((hit) => hit.includes(`/${page}.html`))) report("search.html", `"${query}" finds ${hits.join(", ")} before ${page}`);
+    await tab.waitForFunction(() => /\d/.test(document.querySelector("p.search-summary")?.textContent));
+    const links = await tab.$$("#search-results ul.search li > a");
+    const hits = await Promise.all(links.slice(0, 3).map((link) => link.evaluate(({ href }) => href)));
+    const hit = hits.some((url) => url.includes(`/${page}.html`));
+    if (!hit) report("search.html", `"${query}" finds ${hits.join(", ")} before ${page}`);
   }
 }
 
@@ -159,7 +169,9 @@ async function main() {
   if (!CHROMIUM) return console.log("Chromium is not installed (Debian package chromium): only links were checked");
   const { chromium } = await import("playwright-core");
   const axe = readFileSync(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
-  const opened = pages.filter((page) => !REFERENCE.test(page) && !UNREAD.test(page) && RegExp(options.only).test(page));
+  const shown = new Set(TEMPLATES.map((name) => `generated/hardthresh.${name}.html`));
+  const twin = (page) => page.startsWith("generated/") && !shown.has(page);
+  const opened = pages.filter((page) => !twin(page) && !UNREAD.test(page) && RegExp(options.only).test(page));
   const server = await serve();
   const base = `http://127.0.0.1:${server.address().port}`;
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS.split(" ") });
