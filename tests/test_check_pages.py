@@ -12,7 +12,8 @@ from patience import PATIENCE
 BROWSER = Path(__file__).parents[1] / "docs" / "browser"
 
 GOOD = """<!doctype html><html lang="en"><head><title>A page</title>
-<meta name="viewport" content="width=device-width"></head><body><main><h1 id="top">A page</h1>%s</main></body></html>"""
+<link rel="icon" href="data:,"><meta name="viewport" content="width=device-width">
+</head><body><main><h1 id="top">A page</h1>%s</main></body></html>"""
 
 FAULTS = {
     '<p><a href="nowhere.html">link</a></p>': "the link nowhere.html leads nowhere",

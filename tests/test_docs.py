@@ -48,7 +48,7 @@ def test_the_start_page_says_who_needs_which_class():
 def test_the_guide_describes_each_page_where_the_sidebar_has_it():
     """The list of a section and the toctree with its title as caption name the same pages in the same order."""
     index = (ROOT / "docs" / "guide" / "index.rst").read_text(encoding="utf-8")
-    sections = re.findall(r"^([A-Z][^\n]*)\n-+\n(.*?)(?=^\.\. toctree|^[A-Z][^\n]*\n--)", index, re.MULTILINE | re.DOTALL)
+    sections = re.findall(r"(?ms)^([A-Z][^\n]*)\n-+\n(.*?)(?=^\.\. toctree|^[A-Z][^\n]*\n--)", index)
     described = {title: re.findall(r"^\* :doc:`(\w+)`: \w", text, re.MULTILINE) for title, text in sections}
     trees = re.findall(r"^   :caption: (.+)\n((?:\n|   \w+\n?)+)", index, re.MULTILINE)
     assert described == {caption: pages.split() for caption, pages in trees}
