@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo reproduce reproduce-all check test test-all mutants lint typing format docs \
+.PHONY: help demo reproduce reproduce-all check test test-all mutants lint typing format docs check-docs \
   bench bench-smoke bench-peers bench-prediction bench-scale bench-field bench-foreign release-check clean
 
 help: ## list the targets
@@ -59,6 +59,15 @@ format: .venv/test.stamp ## rewrite the sources in the house style
 docs: .venv/docs.stamp ## build the documentation; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going --quiet -b html docs docs/_build/html
 
+BROWSER := docs/browser/node_modules/.package-lock.json
+check-docs: ## look at the built documentation in Chromium: links, layout, colours, accessibility, search
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(BROWSER) && node docs/browser/check.mjs $(ARGS); \
+	else echo "node and npm are not installed: the documentation was not checked"; fi
+
+$(BROWSER): docs/browser/package-lock.json
+	npm ci --prefix docs/browser --silent --no-audit --no-fund
+	touch $@
+
 bench: .venv/bench.stamp ## compare with other packages; ARGS are passed on
 	$(BIN)/python benchmarks/run.py $(ARGS)
 
@@ -98,7 +107,8 @@ release-check: .venv/release.stamp ## build, check and install what is published
 	$(BIN)/python tests/check_release.py $(PYTHONS) $(ARGS)
 
 clean: ## remove everything that make has built
-	rm -rf .venv build dist docs/_build docs/auto_examples docs/generated .mypy_cache .pytest_cache .ruff_cache \
+	rm -rf .venv build dist docs/_build docs/auto_examples docs/generated docs/browser/node_modules \
+	  .mypy_cache .pytest_cache .ruff_cache \
 	  src/hardthresh/_kernel.abi3.so src/hardthresh/_kernel.pyd
 
 .venv/demo.stamp: EXTRAS = cli,report
