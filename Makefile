@@ -4,7 +4,8 @@ BIN := .venv/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo reproduce reproduce-all check test test-all mutants lint format docs bench bench-smoke bench-peers bench-prediction bench-scale clean
+.PHONY: help demo reproduce reproduce-all check test test-all mutants lint typing format docs check-docs \
+  bench bench-smoke bench-peers bench-prediction bench-scale bench-field bench-foreign release-check clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -47,12 +48,25 @@ lint: .venv/test.stamp ## check style, formatting and types
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
+PYRIGHT := $(if $(shell command -v npx),npx --yes pyright@1.1.414)
+typing: .venv/test.stamp ## check with mypy and pyright what type checkers tell users; without npm only with mypy
+	$(BIN)/python tests/check_types.py $(PYRIGHT)
+
 format: .venv/test.stamp ## rewrite the sources in the house style
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
 docs: .venv/docs.stamp ## build the documentation; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going --quiet -b html docs docs/_build/html
+
+BROWSER := docs/browser/node_modules/.package-lock.json
+check-docs: ## look at the built documentation in Chromium: links, layout, colours, accessibility, search
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(BROWSER) && node docs/browser/check.mjs $(ARGS); \
+	else echo "node and npm are not installed: the documentation was not checked"; fi
+
+$(BROWSER): docs/browser/package-lock.json
+	npm ci --prefix docs/browser --silent --no-audit --no-fund
+	touch $@
 
 bench: .venv/bench.stamp ## compare with other packages; ARGS are passed on
 	$(BIN)/python benchmarks/run.py $(ARGS)
@@ -62,6 +76,12 @@ bench-smoke: .venv/bench.stamp ## check that the benchmarks run, and that passes
 
 bench-prediction: .venv/bench.stamp ## compare held-out predictions with those of other packages; ARGS are passed on
 	$(BIN)/python benchmarks/predict.py $(ARGS)
+
+bench-field: .venv/field.stamp ## compare the recovery of supports by benchopt; ARGS are passed on to it
+	$(BIN)/python benchmarks/support_recovery/run.py $(ARGS)
+
+bench-foreign: .venv/test.stamp ## run scikit-learn's own tests of OMP and logistic regression on our models
+	$(BIN)/python benchmarks/foreign/run.py $(ARGS)
 
 SCALE := --task formats,dask,disc,readings --seeds 5 --rows 125000 --cluster-gb 8 --gb 20 \
   --table benchmarks/results/scale
@@ -83,8 +103,12 @@ bench-peers: $(PEERS) ## install the packages that need an environment of their 
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
+release-check: .venv/release.stamp ## build, check and install what is published; PYTHONS names interpreters
+	$(BIN)/python tests/check_release.py $(PYTHONS) $(ARGS)
+
 clean: ## remove everything that make has built
-	rm -rf .venv build dist docs/_build docs/auto_examples docs/generated .mypy_cache .pytest_cache .ruff_cache \
+	rm -rf .venv build dist docs/_build docs/auto_examples docs/generated docs/browser/node_modules \
+	  .mypy_cache .pytest_cache .ruff_cache \
 	  src/hardthresh/_kernel.abi3.so src/hardthresh/_kernel.pyd
 
 .venv/demo.stamp: EXTRAS = cli,report
@@ -92,6 +116,8 @@ clean: ## remove everything that make has built
 .venv/test.stamp: EXTRAS = test,peers
 .venv/docs.stamp: EXTRAS = docs
 .venv/bench.stamp: EXTRAS = bench
+.venv/field.stamp: EXTRAS = field
+.venv/release.stamp: EXTRAS = release
 .venv/%.stamp: pyproject.toml hatch_build.py src/hardthresh/_kernel.c | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
 	touch $@

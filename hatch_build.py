@@ -12,11 +12,12 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from setuptools import Distribution, Extension
 from setuptools.command.build_ext import build_ext
 
-FLAGS = ["-std=c11", "-O3", "-ffp-contract=off"]
+FLAGS = ["-std=c11", "-O3", "-g0", "-ffp-contract=off"]
 MSVC_FLAGS = ["/std:c11", "/O2", "/fp:precise"]
 """Without contraction, a product and a sum are rounded one after the other, as in NumPy, so that the kernel computes
 the same bits with every compiler and on every processor. Options that reorder sums or assume that numbers are finite,
-such as -ffast-math, would change results."""
+such as -ffast-math, would change results. Without -g0 the information for debuggers, which many builds of Python ask
+for, is two thirds of the library."""
 
 
 class BuildKernel(build_ext):

@@ -25,10 +25,12 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "numpydoc",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "browser"]
+toc_object_entries_show_parents = "hide"  # "fit()" in the list of sections, not "SparseLinearRegression.fit()"
 nitpicky = True  # our own public names must lead somewhere
 nitpick_ignore_regex = [
     ("py:.*", r"(?!hardthresh\.).*"),  # links to other packages need a network
@@ -37,11 +39,18 @@ nitpick_ignore_regex = [
 
 html_theme = "pydata_sphinx_theme"
 html_title = "hardthresh"
-html_theme_options = {"navigation_with_keys": False, "show_toc_level": 2}
-html_sidebars = {"getting_started": [], "papers": [], "changelog": []}
+html_theme_options = {
+    "collapse_navigation": True,  # a page of the reference lists its own sub-package, not all names of the package
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+}
+html_sidebars = {page: [] for page in ("index", "getting_started", "papers", "changelog")}
 html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["house.css"]
+html_js_files = [("house.js", {"defer": "defer"})]
+html_favicon = "_static/favicon.svg"
+html_context = {"default_mode": "auto"}  # light or dark as the reader's system
 html_math_renderer = "mathml"
 
 autosummary_ignore_module_all = False
@@ -103,7 +112,16 @@ def write_mathml(translator, node):
     raise nodes.SkipNode
 
 
+def open_entry(translator, node):
+    """Open a cell of a table; an empty one of the head is no header."""
+    type(translator).visit_entry(translator, node)
+    if not node.children and "</th>" in translator.context[-1]:
+        translator.body[-1] = translator.body[-1].replace("<th", "<td", 1)
+        translator.context[-1] = translator.context[-1].replace("</th>", "</td>")
+
+
 def setup(app: Sphinx) -> None:
+    app.add_node(nodes.entry, override=True, html=(open_entry, None))
     app.add_html_math_renderer("mathml", inline_renderers=(write_mathml, None), block_renderers=(write_mathml, None))
     app.connect("builder-inited", write_claims)
     app.connect("autodoc-skip-member", skip_inherited_plumbing)

@@ -27,9 +27,10 @@ def no_charts(monkeypatch: pytest.MonkeyPatch) -> None:
     def chart(name: str, draw: object, height: int) -> dict[str, str]:
         return dict.fromkeys(WIDTHS, "<svg></svg>")
 
-    from hardthresh.report.html import WIDTHS
+    from hardthresh.report.page import WIDTHS
 
-    monkeypatch.setattr("hardthresh.report.html.chart", chart)
+    for page in ("html", "comparison"):
+        monkeypatch.setattr(f"hardthresh.report.{page}.chart", chart)
 
 
 @pytest.fixture(scope="session")

@@ -187,7 +187,9 @@ def test_the_refit_of_several_outputs_is_the_minimum_of_our_objective(bench, los
 def test_all_kinds_of_files_hold_the_same_rows(tmp_path):
     """The benchmark of files: sums over files of any kind have the same bits, and nothing is left of them."""
     code = [sys.executable, str(FOLDER / "scale.py"), "--task", "formats", "--rows", "20", "--folder", str(tmp_path)]
-    run = subprocess.run([*code, "--table", str(tmp_path / "t")], capture_output=True, text=True, check=False)
+    settings = ["--seeds", "5", "--gb", "1"]  # of other tasks, which have none here
+    code += ["--table", str(tmp_path / "t"), *settings]
+    run = subprocess.run(code, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     machine, *rows = map(json.loads, run.stdout.splitlines())
     assert machine["task"] == "machine"
@@ -204,7 +206,7 @@ def row_of_parquet(speed):
 
 def said_of(start, rows):
     """Return what the table of checks measured, and whether it says that the check is met, for the line of a check."""
-    machine = {"task": "machine", "processor": "p", "processors": 4, "memory_gb": 24.0}
+    machine = {"task": "machine", "measures": [], "processor": "p", "processors": 4, "memory_gb": 24.0}
     checks = importlib.import_module("scaling.checks")
     [line] = [line for line in checks.table_of([machine, *rows]).splitlines() if start in line]
     cells = [cell.strip() for cell in line.split("|")]
@@ -235,7 +237,7 @@ def rows_of_others(ours, *others):
 
 
 READINGS, PATHS, BITS = "4 readings in the median", "folds over 1..30", "the same bits"
-TINY, LOOK, FIT = "512 tiny blocks", "look by 4 workers", "fit by 4 workers"
+TINY, LOOK, FIT = "512 tiny blocks", "look by a worker", "fit by a worker"
 DISC, OTHERS = "second reading of a raw file", "logistic fit of 100,000 x 100"
 
 
@@ -262,6 +264,13 @@ DISC, OTHERS = "second reading of a raw file", "logistic fit of 100,000 x 100"
         (TINY, [row_of_dask("reading of 512 tiny blocks", best_s=0.4, tasks=93)], "0.40 s, 93 tasks", "no"),
         (LOOK, [row_of_dask(f"look, {n} workers", best_s=s) for n, s in ((1, 3.3), (4, 1.0))], "0.82", "yes"),
         (LOOK, [row_of_dask(f"look, {n} workers", best_s=s) for n, s in ((1, 3.1), (4, 1.0))], "0.78", "no"),
+        (
+            LOOK,
+            [row_of_dask(f"look, {n} workers", best_s=s) for n, s in ((1, 3.3), (3, 1.4), (8, 1.2))],
+            "with 3",
+            "no",
+        ),
+        (LOOK, [row_of_dask(f"look, {n} workers", best_s=3.3) for n in (1, 8)], "not measured", ""),
         (LOOK, [row_of_dask("look, 1 workers", best_s=3.3)], "not measured", ""),
         (FIT, [row_of_dask(f"fit in memory, {n} workers", wall_s=s) for n, s in ((1, 2.7), (4, 1.0))], "0.68", "yes"),
         (FIT, [row_of_dask(f"fit in memory, {n} workers", wall_s=s) for n, s in ((1, 2.5), (4, 1.0))], "0.62", "no"),
@@ -290,12 +299,35 @@ def test_a_check_does_not_count_what_failed(bench):
 
 @pytest.mark.parametrize(("rows", "said"), [([0.9], "no"), ([1.1], "yes"), ([], "")])
 def test_checks_of_the_design_are_beside_what_was_measured(bench, rows, said):
-    machine = {"task": "machine", "processor": "p", "processors": 4, "memory_gb": 24.0}
+    machine = {"task": "machine", "measures": [], "processor": "p", "processors": 4, "memory_gb": 24.0}
     checks = importlib.import_module("scaling.checks")
     table = checks.table_of([machine, *map(row_of_parquet, rows), {"task": "dask", "case": "c", "failed": "why"}])
     [line] = [line for line in table.splitlines() if "Parquet with 4 readers" in line]
     assert [cell.strip() for cell in line.split("|")][4] == said
     assert table.endswith("* dask, c: why\n")
+
+
+def test_a_task_that_is_measured_again_leaves_the_rows_of_others(bench, tmp_path):
+    scale, checks = importlib.import_module("scale"), importlib.import_module("scaling.checks")
+    here = {"task": "machine", "processor": "a", "processors": 4, "memory_gb": 24.0}
+    rows = [
+        here | {"measures": ["formats", "disc"]},
+        row_of_parquet(1.0) | {"load": [1.0, 2.5]},
+        *rows_of_disc([1.0], 2.0),
+        here | {"measures": ["dask"]},
+        row_of_dask("look, 1 workers"),
+    ]
+    path = tmp_path / "t.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert scale.others(path, ["disc", "dask"]) == rows[:2]  # that of the machine still says where files were read
+    assert scale.others(path, ["dask"]) == rows[:-2]
+    assert scale.others(tmp_path / "none", ["dask"]) == []
+    again = {"task": "machine", "measures": ["disc"], "processor": "b", "processors": 2, "memory_gb": 8.0}
+    table = checks.table_of([*rows[:2], again]).splitlines()
+    assert table[:2] == [
+        "* formats: a, 4 processors, 24.0 GB; load 1.0 to 2.5",
+        "* disc: b, 2 processors, 8.0 GB; no load was taken",
+    ]
 
 
 def disc_row(loss, gb, memory, exact=True):

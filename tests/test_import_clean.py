@@ -121,3 +121,30 @@ def test_type_checkers_see_the_public_names():
             getattr(getattr(hardthresh, room), name) if room else sys.modules[f"hardthresh.{name}"]
         )
     assert {*dir(hardthresh)} == {*hardthresh.__all__, "__version__"}
+
+
+PARTS = """
+import sys
+{statement}
+print(*sorted({{".".join(name.split(".")[:2]) for name in sys.modules if name.startswith("hardthresh.")}}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "unwanted"),
+    [
+        ("import hardthresh", sorted(hardthresh._ROOMS)),
+        (
+            "from hardthresh import minimize",
+            ["attacks", "baselines", "cli", "datasets", "estimators", "limited", "report"],
+        ),
+        (
+            "from hardthresh import SparseLinearRegression",
+            ["attacks", "baselines", "cli", "datasets", "limited", "report"],
+        ),
+    ],
+)
+def test_an_import_loads_only_the_rooms_that_it_needs(tmp_path, statement, unwanted):
+    """A room more is the time of its modules, for each start of a program."""
+    loaded = fresh(SKLEARN + PARTS.format(statement=statement), tmp_path).split()
+    assert {f"hardthresh.{room}" for room in unwanted}.isdisjoint(loaded)

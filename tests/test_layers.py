@@ -34,6 +34,7 @@ FLOORS = [
     ("limited",),
     ("storage",),
     ("datasets",),
+    ("comparison",),
     ("report",),
     ("cli",),
 ]

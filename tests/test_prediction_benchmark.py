@@ -280,10 +280,10 @@ def test_coefficients_on_scaled_columns_predict_as_those_on_the_scale_of_the_dat
     X = rng.poisson(1.0, (50, 6)) * np.logspace(-2, 2, 6)
     X[:, 2] = 7.0  # constant: left out
     training = bench.instance.Training(stored(X), (X[:, 0] > 0.005).astype(float), loss)
-    scaled = bench.entrants.Scaled.of(training)
+    scaled = bench.entrants.Scaled.of(training.X)
     columns = scaled.X.toarray() if sparse.issparse(scaled.X) else scaled.X
     np.testing.assert_allclose(columns.std(axis=0), 1.0)
-    fit = scaled.fit(np.arange(1.0, 6.0), 0.5, loss)
+    fit = bench.entrants.LinearFit(*scaled.on_data(np.arange(1.0, 6.0), 0.5), loss)
     u = columns @ np.arange(1.0, 6.0) + 0.5
     np.testing.assert_allclose(fit.predict(training.X), u if loss == "squared" else 1 / (1 + np.exp(-u)), atol=1e-12)
     assert (fit.features, fit.coef[2]) == (5, 0.0)

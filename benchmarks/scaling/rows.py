@@ -7,7 +7,7 @@ import os
 import platform
 import resource
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from time import perf_counter
@@ -16,8 +16,8 @@ from typing import Any
 PACKAGES = ("numpy", "scipy", "pyarrow", "h5py", "zarr", "dask", "distributed")
 
 
-def machine() -> dict[str, Any]:
-    """Return the row that describes the machine."""
+def machine(tasks: Sequence[str]) -> dict[str, Any]:
+    """Return the row that describes the machine that runs some tasks."""
     found = {}
     for name in PACKAGES:
         try:
@@ -28,6 +28,7 @@ def machine() -> dict[str, Any]:
     memory = next((line for line in _lines("/proc/meminfo") if line.startswith("MemTotal")), "0 0").split()[1]
     return {
         "task": "machine",
+        "measures": [*tasks],
         "processor": model.strip() or platform.processor(),
         "processors": os.cpu_count(),
         "memory_gb": round(int(memory) / 1e6, 1),

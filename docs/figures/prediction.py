@@ -39,6 +39,24 @@ STYLES: dict[str, dict[str, Any]] = {  # readable without colour: by shape and b
     "ridge": {"marker": "x", "color": GREY},
     "random forest": {"marker": "*", "color": GREY, "markerfacecolor": GREY},
 }
+SCHEMES = {  # text on the page has a contrast of 4.5 or more
+    "": {"page": "#ffffff", "text": "#333333", "other": "#767676", "ours": "#0a58a6"},
+    "_dark": {"page": "#14181e", "text": "#d6d9de", "other": "#9a9fa8", "ours": "#6db3f2"},
+}
+PLACES = {  # of names that would cover others beside their mark: by panel and method, in points from the mark
+    (0, "hardthresh"): (0, -14, "center"),
+    (0, "abess CV"): (8, 4, "left"),
+    (0, "ridge"): (-8, 0, "right"),
+    (1, "hardthresh"): (0, -14, "center"),
+    (1, "elastic net"): (0, -12, "center"),
+    (1, "random forest"): (-8, 0, "right"),
+    (1, "ridge"): (-8, 0, "right"),
+    (2, "hardthresh"): (0, -14, "center"),
+    (2, "relaxed l1 logistic"): (-8, 5, "right"),
+    (2, "l1 logistic"): (8, -8, "left"),
+    (2, "random forest"): (0, 12, "center"),
+    (2, "ridge"): (0, -12, "center"),
+}
 LINES = ("hardthresh", "relaxed lasso", "lasso", "elastic net", "abess CV")
 
 Outcome = dict[str, Any]
@@ -55,35 +73,57 @@ def means(outcomes: list[Outcome], entrant: str, measure: str) -> list[float]:
     return [float(np.mean(each["measures"][entrant][measure])) for each in outcomes if entrant in each["measures"]]
 
 
-def draw_features(simulated: list[Outcome], real: list[Outcome]) -> plt.Figure:
+def draw_features(simulated: list[Outcome], real: list[Outcome], colours: dict[str, str]) -> plt.Figure:
     """Return the picture of held-out loss against the number of features, means over instances, by entrant."""
     panels = [
-        ("simulated cells", "risk", simulated),
-        ("real sets, numbers", "loss", [each for each in real if each["loss"] == "squared"]),
-        ("real sets, two classes", "loss", [each for each in real if each["loss"] == "logistic"]),
+        ("{} simulated settings", "risk", simulated),
+        ("{} real data sets, numbers", "loss", [each for each in real if each["loss"] == "squared"]),
+        ("{} real data sets, two classes", "loss", [each for each in real if each["loss"] == "logistic"]),
     ]
-    figure, axes = plt.subplots(1, len(panels), figsize=(9.0, 3.9), layout="constrained")
-    drawn = {}
-    for ax, (title, measure, outcomes) in zip(axes, panels, strict=True):
-        for name, style in STYLES.items():
+    figure, axes = plt.subplots(1, len(panels), figsize=(10.5, 4.0), layout="constrained", facecolor=colours["page"])
+    for panel, (ax, (title, measure, outcomes)) in enumerate(zip(axes, panels, strict=True)):
+        for name in STYLES:
             losses = means(outcomes, name, measure)
             if losses:
-                point = [np.mean(means(outcomes, name, "features"))], [np.mean(losses)]
-                (drawn[name],) = ax.plot(*point, linestyle="", **{"markersize": 7, **style})
-        ax.set_xscale("log")
-        ax.set_yscale("log")
+                point = float(np.mean(means(outcomes, name, "features"))), float(np.mean(losses))
+                mark_method(ax, name, point, PLACES.get((panel, name), (8, 0, "left")), colours)
+        ax.set(xscale="log", yscale="log", facecolor=colours["page"])
         for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+            axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,g}"))
             axis.set_minor_formatter(NullFormatter())
         ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)))
-        ax.set_title(f"{title}, {len(outcomes)}", fontsize=9)
-        ax.set_xlabel("features in the model")
+        ax.tick_params(which="both", colors=colours["text"])
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.spines[["left", "bottom"]].set_color(colours["other"])
+        ax.set_title(title.format(len(outcomes)), color=colours["text"], fontsize=11)
+        ax.set_xlabel("number of features in the model", color=colours["text"])
         ax.margins(0.12)
-    axes[0].set_ylabel("mean relative risk")
-    axes[1].set_ylabel("mean of held-out loss / that of no feature")
-    names = [name for name in STYLES if name in drawn]
-    figure.legend([drawn[name] for name in names], names, loc="outside lower center", ncols=6, frameon=False)
+    axes[0].set_ylabel("error on new rows (1 = no features)", color=colours["text"])
+    arrow = {"arrowstyle": "->", "color": colours["text"]}
+    axes[1].annotate(
+        "better", (0.05, 0.75), (0.2, 0.9), xycoords="axes fraction", color=colours["text"], arrowprops=arrow
+    )
     return figure
+
+
+def mark_method(
+    ax: plt.Axes, name: str, point: tuple[float, float], place: tuple[float, float, str], colours: dict[str, str]
+) -> None:
+    """Draw the mark of a method, and its name at a place relative to the mark."""
+    ours = name == "hardthresh"
+    ax.plot(
+        *point, marker="o" if ours else "s", color=colours["ours" if ours else "other"], markersize=9 if ours else 6
+    )
+    ax.annotate(
+        name,
+        point,
+        place[:2],
+        textcoords="offset points",
+        ha=place[2],
+        va="center",
+        color=colours["ours" if ours else "text"],
+        fontweight="bold" if ours else "normal",
+    )
 
 
 def draw_risk(outcomes: list[Outcome]) -> plt.Figure:
@@ -136,7 +176,8 @@ def main(arguments: list[str]) -> None:
     simulated, machine = load(folder, "simulated")
     real, _ = load(folder, "real")
     plt.rcParams.update({"font.size": 9, "legend.fontsize": 8.5})
-    for name, figure in (("features", draw_features(simulated, real)), ("risk", draw_risk(simulated))):
+    figures = {f"features{scheme}": draw_features(simulated, real, colours) for scheme, colours in SCHEMES.items()}
+    for name, figure in {**figures, "risk": draw_risk(simulated)}.items():
         figure.savefig(DOCS / "_static" / f"prediction_{name}.png", dpi=160, metadata={"Software": None})
         plt.close(figure)
     for name, table in json.loads((folder / "tables.json").read_text(encoding="utf-8")).items():

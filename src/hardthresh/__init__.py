@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # what `__getattr__` finds, for type checkers and editors
         baselines,
         certificates,
         cli,
+        comparison,
         constraints,
         core,
         datasets,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:  # what `__getattr__` finds, for type checkers and editors
         steps,
         storage,
     )
+    from hardthresh.comparison import compare as compare
     from hardthresh.core import Result as Result
     from hardthresh.core import Status as Status
     from hardthresh.core import show_versions as show_versions
@@ -60,7 +62,7 @@ if TYPE_CHECKING:  # what `__getattr__` finds, for type checkers and editors
     from hardthresh.storage import load as load
     from hardthresh.storage import save as save
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _ROOMS = sorted(room.name for room in os.scandir(__path__[0]) if room.is_dir() and not room.name.startswith("_"))
 
@@ -71,6 +73,7 @@ _HOME = {
     "Status": "core",
     "LimitedAttributeLogisticRegression": "limited",
     "LimitedAttributeRegression": "limited",
+    "compare": "comparison",
     "from_arrays": "designs",
     "from_dask": "designs",
     "from_file": "designs",

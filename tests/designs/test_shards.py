@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from blocks_of_files import D, N, assert_same_bits, joined, table
 from hardthresh.core import InvalidInputError
 from hardthresh.designs import Serial, from_libsvm, from_npz_shards
-from hardthresh.designs.engine import FOLD
+from hardthresh.designs.engine import FOLD, stacked
 
 
 def sparse():
@@ -56,6 +56,11 @@ def test_what_is_no_shard_is_refused(tmp_path):
     np.savez(tmp_path / "1.npz", X=np.ones((3, 5)))
     with pytest.raises(InvalidInputError, match=r"1\.npz has 5 columns, .*0\.npz has 4: all parts"):
         from_npz_shards(tmp_path)
+    np.savez(tmp_path / "1.npz", X=np.ones((2, 4)), y=np.ones(2))
+    with pytest.raises(InvalidInputError, match=r"1\.npz has y, and .*0\.npz has not: all parts of a table need it"):
+        from_npz_shards(tmp_path)
+    with pytest.raises(InvalidInputError, match="some blocks have y, and others have not: all need it, or none"):
+        stacked([from_npz_shards(tmp_path / name).blocks[0].load() for name in ("0.npz", "1.npz")])
     np.savez(tmp_path / "1.npz", y=np.ones(3))
     with pytest.raises(InvalidInputError, match=r"1\.npz has no matrix X and no sparse matrix by rows"):
         from_npz_shards(tmp_path)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 import hardthresh as ht
 from hardthresh import SparseLinearSVC, SparseLogisticRegression, SparseLogisticRegressionCV, StabilitySelection
@@ -14,7 +15,7 @@ from hardthresh.designs import DaskEngine, Rows, Serial, Threads, from_arrays, f
 from hardthresh.losses import Multinomial
 from hardthresh.objectives.kept_columns import KeptColumns
 from hardthresh.solvers.pilot import pilot_of_classes
-from levels import at, reaches
+from levels import at, only_at, reaches
 
 N, D, K = 2000, 200, 4
 LABELS = np.array(["ant", "bee", "cat", "dog"])
@@ -73,7 +74,7 @@ def test_twenty_tables_have_the_model_of_rows_in_memory(q):
     assert max(readings) <= 6
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("setting", [setting for setting in SETTINGS if setting != "auto" or reaches("pairs")])
 def test_settings_are_those_in_memory(setting):
     X, y, weight, offset = data(3)
     model = SparseLogisticRegression(**{"n_nonzero_coefs": K, **SETTINGS[setting]})
@@ -177,6 +178,7 @@ def test_bits_do_not_depend_on_the_engine():
     assert models[0].score(engines[0]) == models[1].score(engines[1])
 
 
+@only_at("pairs")
 def test_bits_are_those_of_a_cluster():
     """Check 4 of scale.md: two workers, arrays of Dask, and predictions that are computed once they are asked for."""
     distributed = pytest.importorskip("distributed", reason="dask is not installed: pip install 'hardthresh[dask]'")
@@ -202,12 +204,48 @@ def test_bits_are_those_of_a_cluster():
 
 @pytest.mark.parametrize("first", [1, 2, *at("pairs", [3])])
 def test_a_class_of_a_later_block_is_found(first):
-    """Blocks 0, 5, 10 and 15, at which a pilot looks, do not have all classes: the fit begins anew."""
-    X, y, weight, _ = data(q=4, n=8000)
+    """Blocks 0, 5, 10 and 15, at which a pilot looks, do not have all classes: the fit begins anew.
+
+    The offset has a column for each class of all blocks.
+    """
+    X, y, weight, offset = data(q=4, n=8000)
     seen = np.isin(np.arange(8000) // 500, [0, 5, 10, 15])
     y[seen & ~np.isin(y, LABELS[:first])] = LABELS[0]
-    blocked = SparseLogisticRegression(n_nonzero_coefs=K).fit(from_arrays(X, y, weight, rows=500))
-    assert_same_model(blocked, SparseLogisticRegression(n_nonzero_coefs=K).fit(X, y, weight))
+    blocked = SparseLogisticRegression(n_nonzero_coefs=K).fit(from_arrays(X, y, weight, offset, rows=500))
+    assert_same_model(blocked, SparseLogisticRegression(n_nonzero_coefs=K).fit(X, y, weight, offset))
+
+
+@pytest.mark.parametrize("q", [2, 3])
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_dummy_of_rows_of_one_class_is_told(q, alone):
+    """Its coefficient grows for ever, and those of the others do not: f does not fall along the point itself."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((600, 3))
+    X[:, 0] = np.arange(600) % 20 == 0
+    y = np.argmax(0.5 * X[:, 1:2] * np.arange(q) + rng.gumbel(size=(600, q)), axis=1)
+    y[X[:, 0] > 0] = 0 if alone else np.arange(30) % q
+    model, table = SparseLogisticRegression(n_nonzero_coefs=1, always_include=[0], alpha=0), from_arrays(X, y, rows=100)
+    if alone:
+        with pytest.warns(
+            ConvergenceWarning, match=r"Growing without bound: the coefficient of feature 0 \(counted from 0\)$"
+        ):
+            model.fit(table)
+    else:
+        model.fit(table)
+    assert model.converged_ != alone
+    assert not model.separated_
+
+
+@pytest.mark.parametrize("block", [0, 1])
+def test_a_label_that_is_nan_is_found(block):
+    """In a block that is looked at before the first reading, and in another."""
+    X, y, *_ = data(n=2500, d=20)
+    labels = np.searchsorted(LABELS, y) * 1.0
+    labels[500 * block + 20] = np.nan
+    with pytest.raises(
+        InvalidInputError, match=rf"y contains NaN or infinity: block {block} \(.*at row 20 of the block"
+    ):
+        SparseLogisticRegression(n_nonzero_coefs=2).fit(from_arrays(X, labels, rows=500))
 
 
 def test_classes_that_columns_separate():

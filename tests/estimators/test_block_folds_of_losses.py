@@ -97,6 +97,18 @@ def test_it_is_that_in_memory_with_the_same_folds(name, setting):
     assert_same(*both(small(model, **SETTINGS[setting]), X, y, fold, weight, offset, rows=256), 3e-6)
 
 
+def test_classes_of_equal_weight_are_two_and_a_fold_of_one_class_is_refused():
+    """The targets -1 and 1 of a hinge have the mean 0 then, which is in its domain and no class."""
+    model, loss = LOSSES["svc"]
+    X, y, *_ = table(loss, n=300)
+    y[::2], y[1::2] = -1.0, np.where(X[1::2, 3] > 4.0, 1.0, -1.0)
+    weight = np.where(y > 0, np.count_nonzero(y < 0), np.count_nonzero(y > 0)) * 1.0
+    assert_same(*both(small(model), X, y, np.arange(300) // 2 % 3, weight, rows=64), 3e-6)
+    alone = np.where(y > 0, 0, 1)
+    with pytest.raises(InvalidInputError, match="fold 0 of cv trains on rows of one class only"):
+        clone(model).fit(from_arrays(X, y, fold=alone, rows=64))
+
+
 @pytest.mark.parametrize("name", ["poisson", "negative binomial"])
 def test_strong_effects_are_searched_near_the_largest_fit(name):
     """At the null model the least squares of the targets choose other columns than the loss does."""

@@ -334,6 +334,47 @@ def test_classes_have_their_weights(class_weight):
     assert_same_model(clone(model).fit(from_arrays(X, y, rows=512)), clone(model).fit(X, y))
 
 
+def told(model):
+    """Return what a model of blocks says after its fit."""
+    frames = (said.to_frame().select_dtypes("number") for said in (model.summary(), model.inference()))
+    return [*(frame.to_numpy(float, na_value=np.nan) for frame in frames), model.certificate().value]
+
+
+@pytest.mark.filterwarnings("ignore:1 constant column")
+@pytest.mark.parametrize("classes", [2, 3])
+def test_large_kept_columns_are_released_when_the_fit_ends(classes, monkeypatch):
+    """They take the disc, or the memory of workers. What is asked afterwards reads its own columns, and is the same."""
+    X, y = data("logistic")
+    y = y if classes == 2 else np.where(X[:, 310] > 0.7, "dead", y)
+    handles = []
+
+    class Watched(Serial):
+        def keep(self, *task, columns=None):
+            handles.append(super().keep(*task, columns=columns))
+            return handles[-1]
+
+        def both(self, *task, columns=None):
+            sums, kept = super().both(*task, columns=columns)
+            handles.append(kept)
+            return sums, kept
+
+    model = SparseLogisticRegression(n_nonzero_coefs=K)
+    small = clone(model).fit(Watched(from_arrays(X, y, rows=512)))
+    assert small._training[0].objective.members.size > K
+    assert handles[-1].blocks.n_columns == small._training[0].objective.members.size
+    monkeypatch.setattr("hardthresh.objectives.kept_columns.MOST_AFTER_A_FIT", 0)
+    handles.clear()
+    large = clone(model).fit(Watched(from_arrays(X, y, rows=512)))
+    assert handles
+    assert large.history_["readings"][-1] == small.history_["readings"][-1]
+    for handle in handles:
+        with pytest.raises(InvalidInputError, match="kept rows were released"):
+            handle.blocks  # noqa: B018
+    np.testing.assert_array_equal(large.coef_, small.coef_)
+    for ours, theirs in zip(told(large), told(small), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-9)
+
+
 @pytest.mark.filterwarnings("ignore:1 constant column")
 def test_a_model_of_blocks_is_stored_and_copied_as_any(tmp_path):
     X, y = data()

@@ -5,12 +5,14 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from hardthresh import SparseLinearRegression, SparseLogisticRegression
+from hardthresh.core import InvalidInputError
 from hardthresh.core.checking import seed_of
 from hardthresh.core.randomness import Purpose
-from hardthresh.designs import Serial, Threads, from_arrays, logged_readings
+from hardthresh.designs import Serial, Threads, from_arrays, from_npz_shards, logged_readings
 from hardthresh.solvers import StochasticIHT
 
 N, D, K = 8000, 60, 4
@@ -113,3 +115,29 @@ def test_bounds_hold_in_the_refit():
     exact = SparseLinearRegression(n_nonzero_coefs=K, bounds=(-0.9, 2.5)).fit(X, Y)
     assert_allclose(found.coef_, exact.coef_, rtol=1e-5)
     assert_allclose(found.intercept_, exact.intercept_, rtol=1e-3)
+
+
+def test_blocks_without_rows_that_count_are_left_out(tmp_path):
+    """They ended the fit with an error, which other solvers do not have."""
+    weight = np.ones(N)
+    weight[2000:3000] = 0.0
+    for part, (first, last) in enumerate([(0, 2000), (2000, 2000), (2000, 3000), (3000, N)]):
+        rows = slice(first, last)
+        np.savez(tmp_path / f"{part}.npz", X=X[rows], y=Y[rows], sample_weight=weight[rows])
+    assert model().fit(from_npz_shards(tmp_path)).support_.tolist() == [3, 20, 41, 50]
+    with pytest.raises(InvalidInputError, match="all rows have weight 0"):
+        model().fit(from_arrays(X, Y, np.zeros(N), rows=1000))
+
+
+@pytest.mark.parametrize("kind", ["classes", "outputs"])
+def test_rows_of_coefficients_are_fitted_to_all_rows(kind):
+    rng = np.random.default_rng(0)
+    U = X[:, [3, 20, 41]] @ rng.standard_normal((3, 3))
+    y = np.argmax(2.0 * U + rng.gumbel(size=U.shape), axis=1) if kind == "classes" else U + rng.standard_normal(U.shape)
+    start = SparseLogisticRegression() if kind == "classes" else SparseLinearRegression()
+    start.set_params(n_nonzero_coefs=3, random_state=0)
+    table = from_arrays(X, y, rows=1000)
+    found, twin = clone(start).set_params(solver=SOLVER).fit(table), clone(start).fit(table)
+    assert found.converged_
+    assert_array_equal(found.support_, twin.support_)
+    assert_allclose(found.coef_, twin.coef_, atol=1e-4)

@@ -108,3 +108,14 @@ def test_sparse_columns_of_single_precision_keep_the_range_of_squares(factor):
     np.testing.assert_allclose(there.coef_[3] * factor, here.coef_[3], rtol=1e-5)
     selector = ht.StabilitySelection(ht.SparseLinearRegression(n_nonzero_coefs=3), n_pairs=4, random_state=0)
     assert selector.fit(scaled, u).inclusion_frequencies_[3] == 1.0
+
+
+@pytest.mark.parametrize("model", [ht.SparseHuberRegression(), SparseLogisticRegression(), ht.SparseGammaRegression()])
+@pytest.mark.parametrize("with_offset", [False, True])
+def test_a_model_without_features_and_intercept_is_fitted(model, with_offset):
+    """Nothing is left to fit: a Hessian of no columns was reduced, and a design of none was made."""
+    rng = np.random.default_rng(0)
+    X, y, offset = rng.standard_normal((30, 3)), np.arange(30) % 2 + 1.0, rng.standard_normal(30)
+    model = model.set_params(n_nonzero_coefs=0, fit_intercept=False).fit(X, y, offset=offset if with_offset else None)
+    assert not model.coef_.any()
+    assert model.converged_

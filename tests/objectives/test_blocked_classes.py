@@ -1,5 +1,7 @@
 """The log-loss of classes over blocks is the model of the same rows in memory, with weights, offsets and a ridge."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -72,6 +74,15 @@ def what(model):
         "rounding": model.rounding(at),
         "examples": (model.n_targets, model.coefficients_per_row, model.attains_bound()),
     }
+
+
+def test_a_model_can_be_sent_elsewhere_without_the_rows_that_it_keeps():
+    model, _ = both(intercept=True)
+    there = pickle.loads(pickle.dumps(model))
+    assert there.kept.index.size == 0
+    at, again = (f.evaluate(point(f)) for f in (model, there))
+    assert again.value == pytest.approx(at.value, rel=1e-12)
+    np.testing.assert_allclose(again.gradient, at.gradient, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("sparse", [False, True])

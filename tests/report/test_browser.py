@@ -15,8 +15,9 @@ from hardthresh import (
     SparseNegativeBinomialRegressionCV,
     SparseOrdinalRegressionCV,
     SparseQuantileRegressionCV,
+    compare,
 )
-from hardthresh.report import write_report
+from hardthresh.report import write_comparison, write_report
 from levels import at, only_at
 from patience import PATIENCE
 
@@ -253,3 +254,12 @@ def test_a_table_that_goes_on_has_a_shadow_at_its_side(browse, build, tmp_path, 
     row = pytest.importorskip("matplotlib.image").imread(picture)[3, :300, :3].min(axis=1)  # above the numbers
     assert (row[296] < 0.8) == (width > 300)
     assert row[3] > 0.99  # nothing is to the left of the first column
+
+
+@pytest.mark.parametrize("width", [400, *at("pairs", [1200])])
+def test_nothing_of_a_comparison_is_cut_off_or_too_small(measure, tmp_path, width):
+    entrants = ["hardthresh", "lasso", "omp", "ridge"]
+    found = compare(
+        X, U + RNG.standard_normal(150), entrants=entrants, folds=3, feature_names=[*map(str, range(5)), LONG]
+    )
+    assert measure(write_comparison(found, tmp_path / "comparison.html"), width) == ["1 charts"]

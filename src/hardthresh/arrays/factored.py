@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -346,7 +346,7 @@ class FactoredMatrix:
     def __ne__(self, other: Any) -> Any:
         return np.not_equal(self, other)
 
-    __hash__ = None  # type: ignore[assignment]  # as of any array
+    __hash__: ClassVar[None]  # type: ignore[assignment]  # as of any array
 
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, FactoredMatrix):

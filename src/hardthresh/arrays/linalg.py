@@ -314,8 +314,8 @@ def is_regular(A: np.ndarray) -> bool:
     bool
     """
     diagonal = A.diagonal()
-    if not bool(np.all((diagonal > 0.0) & (diagonal < inf))):
-        return bool(A.shape[0] == 0)
+    if not diagonal.size or not bool(np.all((diagonal > 0.0) & (diagonal < inf))):
+        return not diagonal.size
     scale = 1.0 / np.sqrt(diagonal)
     potrf = get_lapack_funcs("potrf", (A,))
     factor, failed = potrf(A * scale * scale[:, None], lower=True)

@@ -18,6 +18,7 @@ from hardthresh.core.compiled import describe_kernel
 from hardthresh.core.errors import HardThreshError
 
 from .alternatives import alternatives
+from .compare import compare
 from .convert import convert
 from .convert_journal import convert_journal
 from .databases import without_password
@@ -116,6 +117,7 @@ app.command()(predict)
 app.command()(prove)
 app.command()(alternatives)
 app.command(cls=FitCommand)(stability)
+app.command()(compare)
 app.command()(show)
 app.command()(demo)
 app.command()(reproduce)

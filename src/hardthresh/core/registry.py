@@ -55,6 +55,11 @@ def register(
     upgrades : iterable of callables
         How the fields of earlier versions in files become those of this one, see `stored`.
 
+    Returns
+    -------
+    callable
+        The decorator, which returns the class itself.
+
     Raises
     ------
     InvalidInputError

@@ -86,7 +86,7 @@ class State:
 
     @property
     def value(self) -> float:
-        """f at `w`."""
+        """The value of f at `w`."""
         return float(self.at.value)
 
     @property

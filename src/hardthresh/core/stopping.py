@@ -377,6 +377,6 @@ def default_stopping(tol: float) -> StopRule:
     Returns
     -------
     StopRule
-        f no longer changes, the support has not changed for 3 iterations, and the point is basic feasible.
+        The rule that f no longer changes, the support has not for 3 iterations, and the point is basic feasible.
     """
     return RelativeDecrease(tol) & SupportStable(3) & Stationarity(sqrt(tol))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import fields, replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from array_api_compat import is_array_api_obj
 
@@ -38,7 +38,7 @@ class Support(ABC):
     @abstractmethod
     def __eq__(self, other: object) -> bool: ...
 
-    __hash__ = None  # type: ignore[assignment]  # arrays are not hashable
+    __hash__: ClassVar[None]  # type: ignore[assignment]  # arrays are not hashable
 
     def exchange(self, removed: int, added: int) -> Support:
         """Return the support with one of its coordinates, or groups, replaced by another."""

@@ -120,8 +120,8 @@ class Design(LinearMap):
 
         Returns
         -------
-        mean, squares, products : array, shape (n_parts, d)
-            m, v and c, in double precision or in that of the data.
+        tuple of three arrays, shape (n_parts, d)
+            The means m, the sums of squares v and the products c, in double precision or in that of the data.
         """
         xp = namespace(y)
         found = []

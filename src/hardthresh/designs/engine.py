@@ -216,14 +216,16 @@ def stacked(found: Iterable[Rows | None]) -> Rows:
     Raises
     ------
     InvalidInputError
-        If there are none, or blocks have other numbers of outputs.
+        If there are none, or blocks have other numbers of outputs, or only some have targets, weights or an offset.
     """
     some = [data for data in found if data is not None]
     if not some:
         raise NoRows("X has no rows")
     X, *rest = map(list, zip(*(data.parts for data in some), strict=True))
     del some
-    for parts in rest:
+    for name, parts in zip(("y", "sample_weight", "offset", "fold"), rest, strict=True):
+        if len({part is None for part in parts}) > 1:
+            raise InvalidInputError(f"some blocks have {name}, and others have not: all need it, or none")
         shapes = sorted({part.shape[1:] for part in parts if part is not None})
         if len(shapes) > 1:
             few, many = ("(n,)" if not shape else f"(n, {shape[0]})" for shape in shapes[:2])

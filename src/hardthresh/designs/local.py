@@ -127,6 +127,7 @@ class _Local:
                 raise InvalidInputError(f"X changed while it was read ({new[0]}); fit again")
 
     def sweep(self, task: Task, *args: Any, on: Any = None, columns: Array | None = None) -> Sums:
+        """Return the sum over blocks of what a task returns, as `Engine.sweep`."""
         tree = Tree()
         if on is not None:
             for part in self._each(partial(run_task, task, args), on.blocks):
@@ -137,9 +138,11 @@ class _Local:
         return self._witness.checked(not_empty(tree.total()))
 
     def keep(self, task: Task, *args: Any, columns: Array | None = None) -> KeptRows:
+        """Return a handle to rows that a task leaves, as `Engine.keep`."""
         return self.both(partial(kept_alone, task), *args, columns=columns)[1]
 
     def both(self, task: Task, *args: Any, columns: Array | None = None) -> tuple[Sums, KeptRows]:
+        """Return a sum and a handle to rows, as `Engine.both`."""
         kept, tree = KeptRows(self.blocks), Tree()
         witnessed = partial(sums_and_kept, witness_of(columns), task)
 
@@ -157,11 +160,13 @@ class _Local:
             raise
 
     def on_blocks(self, blocks: RowBlocks) -> Self:
+        """Return the same engine on other blocks of the same rows, as `Engine.on_blocks`."""
         other = copy(self)
         other.blocks, other._witness = blocks, Witness()
         return other
 
     def rows(self, picks: Sequence[Pick]) -> Rows:
+        """Return some blocks or rows themselves, as `Engine.rows`."""
         return stacked(picked(self.blocks, pick) for pick in picks)
 
 

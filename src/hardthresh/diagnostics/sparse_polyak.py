@@ -97,7 +97,7 @@ def sparse_polyak_guarantee(
     smallest : float, optional
         The smallest modulus of a non-zero of :math:`\hat w`.
     gap : float, optional
-        For Theorem 2, :math:`f(w^*)` minus the first lower bound. (The paper prints :math:`f(w_0) - f(w^*)`.)
+        For Theorem 2, :math:`f(w^*)` minus the first lower bound; the paper prints :math:`f(w_0) - f(w^*)`.
 
     Returns
     -------

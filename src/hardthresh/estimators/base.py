@@ -80,6 +80,8 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
     tol: float
     max_iter: int
     random_state: Any
+    n_features_in_: int
+    feature_names_in_: np.ndarray
 
     def _check_settings(self) -> None:
         """Check the settings that all estimators share."""

@@ -14,6 +14,7 @@ from hardthresh.core.typing import Array
 from hardthresh.designs import Engine, Rows
 from hardthresh.designs.blocks import Block, BlockAround, as_rows
 from hardthresh.designs.engine import NoRows
+from hardthresh.designs.locating import refuse_not_finite
 from hardthresh.objectives.block_rows import NO_CLASS, NO_TARGETS, NO_WEIGHT, places_of
 from hardthresh.objectives.guess import some_rows
 
@@ -54,14 +55,21 @@ class LabelledBlock(BlockAround):
 
 def labels_of_some(engine: Engine) -> np.ndarray:
     """Return the labels in some rows, sorted."""
-    return distinct_labels(_given_labels(some_rows(engine)))
+    return _labels_in(engine, _given_labels(some_rows(engine)))
+
+
+def _labels_in(engine: Engine, labels: np.ndarray) -> np.ndarray:
+    """Return labels of some rows of a table, each once, sorted; refuse NaN, with its place."""
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        refuse_not_finite(engine)
+    return distinct_labels(labels)
 
 
 def labels_of_all(engine: Engine) -> np.ndarray:
     """Return the labels in all rows, sorted."""
     found = np.empty(0)
     for rows, counted in counted_rows(engine):
-        labels = distinct_labels(_given_labels(rows)[counted])
+        labels = _labels_in(engine, _given_labels(rows)[counted])
         if labels.size:
             found = distinct_labels(np.concatenate([found, labels])) if found.size else labels
     if not found.size:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from hardthresh.core.checking import with_warnings_of_caller, without_overflow_warnings
+from hardthresh.core.checking import Function, with_warnings_of_caller, without_overflow_warnings
 from hardthresh.core.errors import OutOfMemoryError
 from hardthresh.core.memory import memory_for_blocks
 from hardthresh.core.state import State
@@ -31,7 +31,7 @@ except ImportError:  # scikit-learn < 1.9 has no callbacks
 __all__ = ["CallbackSupportMixin", "FitTask", "fit_method"]
 
 
-def fit_method(method: Callable[..., Any]) -> Callable[..., Any]:
+def fit_method(method: Function) -> Function:
     """Decorate the `fit` of an estimator.
 
     Callbacks end when it does, BLAS runs on one thread until then, and where memory runs out, it says what to do. It
@@ -57,7 +57,7 @@ def fit_method(method: Callable[..., Any]) -> Callable[..., Any]:
                 f"there is not enough memory for this fit ({error}): {self._saves_memory}{one_by_one}"
             ) from error
 
-    decorated: Callable[..., Any] = with_callbacks(fit)
+    decorated: Function = with_callbacks(fit)
     return decorated
 
 

@@ -403,7 +403,8 @@ def public_estimator(name: str, upgrades: Iterable[Upgrade] = (), **texts: str) 
     """
 
     def add(cls: T) -> T:
-        cls.__doc__ = _filled(cleandoc(cls.__doc__ or ""), {**_SHARED, **_texts_of(cls), **texts})
+        words = _filled(cleandoc(cls.__doc__ or ""), {**_SHARED, **_texts_of(cls), **texts})
+        cls.__doc__ = f"{words}\n"  # numpydoc wants the closing quotes in a line of their own
         public = {entry.cls for entry in registered("estimator").values()}
         for base in cls.__mro__[1:]:
             if base in public:

@@ -30,6 +30,7 @@ class FeatureSelector(SelectorMixin, auto_wrap_output_keys=None):  # type: ignor
 
     support_: Any
     n_features_in_: int
+    feature_names_in_: np.ndarray
 
     def _encodes(self) -> bool:
         """Return whether the last fit had categorical columns."""

@@ -27,6 +27,7 @@ from hardthresh.core.checking import checked_integer, checked_number, with_warni
 from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value, warn
 from hardthresh.core.result import Result
 from hardthresh.core.solver import Solver
+from hardthresh.core.typing import Array
 from hardthresh.selection import path
 from hardthresh.selection.comparison import Comparison
 
@@ -51,6 +52,12 @@ class CrossValidatedMixin:
     cv: Any
     scoring: Any = None
     n_features_in_: int
+    candidates_: Array
+    scores_: Array
+    mean_scores_: Array
+    standard_errors_: Array
+    one_standard_error_: int
+    scorer_name_: str
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return which metadata `fit` takes, and passes on to the splitter and to the scorer.

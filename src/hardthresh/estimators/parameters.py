@@ -8,6 +8,8 @@ from inspect import Parameter, signature
 from types import MethodType
 from typing import Any, TypeVar
 
+from hardthresh.core.checking import Function
+
 T = TypeVar("T", bound=type)
 
 
@@ -77,7 +79,7 @@ class _MethodOfSome:
         return MethodType(self.method, model)
 
 
-def exists_unless(reason: Callable[[Any], str]) -> Callable[[Callable[..., Any]], Any]:
+def exists_unless(reason: Callable[[Any], str]) -> Callable[[Function], Function]:
     """Decorate a method that some models do not have.
 
     `reason` takes a model, and returns why it has no such method, and what to do; nothing if it has.
@@ -93,4 +95,4 @@ def exists_unless(reason: Callable[[Any], str]) -> Callable[[Callable[..., Any]]
     >>> hasattr(Model(), "explain"), hasattr(Model, "explain")
     (False, True)
     """
-    return lambda method: _MethodOfSome(method, reason)
+    return lambda method: _MethodOfSome(method, reason)  # type: ignore[return-value]

@@ -144,7 +144,7 @@ class CostModel:
 
     @property
     def n_features(self) -> int:
-        """d, the number of attributes."""
+        """The number of attributes, d."""
         return int(self.panel.size)
 
     @cached_property
@@ -154,7 +154,7 @@ class CostModel:
 
     @property
     def n_observed(self) -> int:
-        """s', how many attributes of an example the budget buys; with equal prices only (`uniform`)."""
+        """How many attributes of an example the budget buys, s'; with equal prices only (`uniform`)."""
         return self.count_for(self.budget)
 
     @property

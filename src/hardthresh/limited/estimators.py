@@ -198,11 +198,23 @@ class LimitedAttributeLogisticRegression(ClassifierMixin, LimitedAttributeModel)
     _numeric_target = False
 
     def decision_function(self, X: Any) -> Array:
-        """Return the log-odds of the second class, shape (n_samples,), from `required_features_` alone."""
+        """Return the log-odds of the second class, shape (n_samples,), from `required_features_` alone.
+
+        Parameters
+        ----------
+        X : array, scipy.sparse array, data frame or AttributeSource
+            As for `LimitedAttributeRegression.predict`.
+        """
         return self._linear(X)
 
     def predict_proba(self, X: Any) -> Array:
-        """Return the probabilities of the two classes, shape (n_samples, 2)."""
+        """Return the probabilities of the two classes, shape (n_samples, 2).
+
+        Parameters
+        ----------
+        X : array, scipy.sparse array, data frame or AttributeSource
+            As for `LimitedAttributeRegression.predict`.
+        """
         p = expit(self._linear(X))
         return np.column_stack([1 - p, p])
 
@@ -210,6 +222,11 @@ class LimitedAttributeLogisticRegression(ClassifierMixin, LimitedAttributeModel)
         """Return the likelier class of each row, shape (n_samples,).
 
         Of a source None for an example of which something required cannot be had, and objects then.
+
+        Parameters
+        ----------
+        X : array, scipy.sparse array, data frame or AttributeSource
+            As for `LimitedAttributeRegression.predict`.
         """
         linear = self._linear(X)
         labels: Array = self.classes_[(linear > 0).astype(np.intp)]

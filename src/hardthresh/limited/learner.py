@@ -199,7 +199,7 @@ class Learner:
         self._shorten(1)
 
     def step(self, source: AttributeSource) -> bool:
-        """Buy answers to the open query from a source; return whether there were any to be had."""
+        """Return whether a source had answers to the open query, after buying them."""
         answers = self._open()
         if answers is None:
             return False
@@ -220,7 +220,18 @@ class Learner:
         return True
 
     def iterate(self, source: AttributeSource) -> Iterator[AlgorithmState]:
-        """Yield the present state, and then each with new coefficients, until the source or the learner ends."""
+        """Run as an iterator: the present state, and then each with new coefficients, until the source or learner ends.
+
+        Parameters
+        ----------
+        source : AttributeSource
+            The examples, whose attributes are bought.
+
+        Yields
+        ------
+        AlgorithmState
+            The state after an update.
+        """
         yield self.state
         updates = self.state.updates
         while self.step(source):
@@ -229,7 +240,7 @@ class Learner:
                 yield self.state
 
     def run(self, source: AttributeSource) -> LearningResult:
-        """Learn from a source until it is empty, or all updates are made."""
+        """Return what is learned from a source until it is empty, or all updates are made."""
         for _ in self.iterate(source):
             pass
         left, status = source.remaining, self._status

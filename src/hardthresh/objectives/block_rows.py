@@ -115,10 +115,14 @@ def check_targets(y: Any) -> None:
         raise InvalidInputError(NO_TARGETS)
 
 
+class OffsetOfAnotherShape(InvalidInputError):
+    """Raised for an offset of another shape than predictions."""
+
+
 def check_offset(offset: np.ndarray | None, outputs: tuple[int, ...]) -> None:
     """Raise an error if rows have an offset of another shape than their predictions."""
     if offset is not None and offset.shape[1:] != outputs:
-        raise InvalidInputError(
+        raise OffsetOfAnotherShape(
             f"some blocks have an offset of shape {per_row(offset.shape[1:])}, and {per_row(outputs)} is needed"
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -92,7 +93,7 @@ class BlockedClasses(Classes):
         folds: BlockFolds | None = None,
     ) -> None:
         self.folds = BlockFolds.none() if folds is None else folds
-        self.parts, self._first = first.parts, first
+        self.parts, self._first = first.parts, replace(first, kept=None)  # kept columns are those of `kept` alone
         self.engine, self.loss, self.units, self.moments, self._begun = engine, loss, units, first.moments, begun
         self.l2 = np.full(units.size, double(checked_ridge(l2, np.zeros(1), units.size)))
         self.whole_weights, self.share = first.whole, 1.0
@@ -132,6 +133,10 @@ class BlockedClasses(Classes):
         """The columns that are kept."""
         return self._kept
 
+    def end_fit(self) -> None:
+        """Release the columns that are kept, if they are large; those that are asked for later are read again."""
+        self._kept = self._kept.after_fit(self.moments.n_rows)
+
     def training_model(self, fold: int, l2: Any, *, intercept: bool, scale: bool) -> KeptClasses:
         """Return the model of the rows that a fold trains on, in units of its own; of all rows with -1: no reading.
 
@@ -168,8 +173,9 @@ class BlockedClasses(Classes):
         return bool((self.l2 > 0).all())
 
     def recession(self, at: Evaluation, indices: np.ndarray) -> np.ndarray | None:
-        """Return a direction along which f decreases for ever, or None: only that of the point itself is tried."""
-        return falling_beyond(self, at, indices[:: self.shape[1]] // self.shape[1])
+        """Return a direction along which f decreases for ever, or None: see `falling_beyond`."""
+        found = falling_beyond(self, at, indices[:: self.shape[1]] // self.shape[1])
+        return None if found is None else self.centre(found)
 
     def evaluate(self, w: np.ndarray, prediction: Any = None) -> Evaluation:
         """Return value and gradient at W: one reading, unless it was asked about before."""

@@ -207,6 +207,10 @@ class BlockedModel(Blocked):
         """The columns that are kept."""
         return self._kept
 
+    def end_fit(self) -> None:
+        """Release the columns that are kept, if they are large; those that are asked for later are read again."""
+        self._kept = self._kept.after_fit(self.moments.n_rows)
+
     def _part_products(self, every: np.ndarray, columns: np.ndarray) -> np.ndarray:
         kept = self._kept
         kept.include(every)
@@ -228,7 +232,7 @@ class BlockedModel(Blocked):
         return self.columns(self._own_coordinates(w))
 
     def recession(self, at: Evaluation, indices: np.ndarray) -> np.ndarray | None:
-        """Return a direction along which f decreases for ever, or None: only that of the point itself is tried."""
+        """Return a direction along which f decreases for ever, or None: see `falling_beyond`."""
         return None if self.attains_bound() else falling_beyond(self, at, indices)
 
     def _constants(self, w: np.ndarray, function: Any) -> tuple[float, float] | None:

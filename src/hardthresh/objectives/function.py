@@ -288,11 +288,13 @@ class Function(Computed):
             derivatives, when it is first called, so it must not change afterwards; one that branches on the values of w
             is not. Compile a function of batches with ``jax.jit`` if it is called often; batches of many sizes are then
             compiled many times.
-        shape, like, batches, n_rows, chunk, lower_bound :
+        shape, like :
             As for `Function`; `like` is a NumPy array. Float64 points are computed in float64, whatever the setting of
             JAX, which is left as it is.
         curvature : bool
             Whether products with the Hessian are computed by differentiating twice; else by differences of gradients.
+        batches, n_rows, chunk, lower_bound :
+            As for `Function`.
 
         Returns
         -------

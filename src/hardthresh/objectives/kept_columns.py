@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +25,9 @@ from .table_moments import TableMoments, Units, chosen_columns
 
 _REMEMBERED = 64
 """Points of which is remembered what was found: a refit asks up to four times about one. Arbitrary."""
+MOST_AFTER_A_FIT = 64 << 20
+"""Bytes of kept columns that stay after a fit: as many as a process has of them in memory, wherever they are, so that
+what is read afterwards depends on the table alone."""
 
 
 class KeptColumns:
@@ -52,6 +56,20 @@ class KeptColumns:
     def index(self) -> np.ndarray:
         """The columns that are kept, increasing."""
         return self._columns.columns
+
+    def after_fit(self, n_rows: int) -> KeptColumns:
+        """Return these columns, or none after those of many rows were released: what is asked for is then read again.
+
+        Models of these columns can still be used; they keep all of theirs again.
+        """
+        if n_rows * self.index.size * np.dtype(self._units.dtype).itemsize <= MOST_AFTER_A_FIT:
+            return self
+        if self._parts is not None:
+            self._parts.release()
+        self._parts, self._looks = None, {}
+        none = copy(self)
+        none._columns, none._looks = self._units.scaled(np.empty(0, dtype=np.int64)), {}
+        return none
 
     def have(self, columns: np.ndarray) -> bool:
         """Return whether some columns are kept."""

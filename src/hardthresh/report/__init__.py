@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from .comparison import write_comparison
 from .html import write_report
 from .perturbation import plot_perturbation
 from .plots.alternatives import plot_alternatives
 from .plots.choice import plot_criterion, plot_cv
 from .plots.classes import plot_confusion, plot_precision_recall, plot_roc
+from .plots.comparison import plot_comparison
 from .plots.features import plot_coefficients, plot_correlations, plot_path
 from .plots.fit import plot_calibration, plot_coverage, plot_observed, plot_quantiles, plot_residuals, plot_rootogram
 from .plots.knockoffs import plot_knockoffs
@@ -20,6 +22,7 @@ __all__ = [
     "plot_baseline_hazard",
     "plot_calibration",
     "plot_coefficients",
+    "plot_comparison",
     "plot_confusion",
     "plot_convergence",
     "plot_correlations",
@@ -39,5 +42,6 @@ __all__ = [
     "plot_rootogram",
     "plot_stability",
     "plot_survival",
+    "write_comparison",
     "write_report",
 ]

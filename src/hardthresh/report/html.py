@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import datetime
-import io
 import platform
 import re
-import warnings
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from hashlib import sha256
-from importlib import resources
 from importlib.metadata import version
 from math import exp, isnan
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree
+from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
 from hardthresh import __version__
 from hardthresh.core.errors import HardThreshError, plural
 from hardthresh.core.files import write_file
-from hardthresh.core.numbers import choices, mean_and_error, number, percent, signed
+from hardthresh.core.numbers import choices, mean_and_error, number, signed
 from hardthresh.estimators import words
 from hardthresh.estimators.facts import Facts, one_line, read
 from hardthresh.estimators.linear.summary import CAUTION
 from hardthresh.estimators.run_facts import has_loss_of_run, progress
 from hardthresh.estimators.selectors.stability import StabilitySelection
 
-from .optional import import_optional
+from .page import chart, check_installed, environment, part
 from .plots import style
 from .plots.alternatives import alternatives_height, plot_alternatives
 from .plots.choice import plot_criterion, plot_cv
@@ -39,33 +35,6 @@ from .plots.run import plot_convergence
 from .plots.stability import plot_stability, stability_height
 from .rows import RowChart, charts_of_calibration, charts_of_paths, charts_of_rows
 from .slider import positions
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-STYLE = {
-    "font.family": ["DejaVu Sans"],
-    "font.size": 14.0,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "hardthresh",
-    "figure.facecolor": "none",
-    "axes.facecolor": "none",
-}
-PIXEL = 1 / 72  # of an inch: the unit of an SVG file of matplotlib is the point
-COLOURS = {
-    style.INK: "var(--ink)",
-    style.MUTED: "var(--muted)",
-    style.PALE: "var(--pale)",
-    style.GRID: "var(--grid)",
-    style.AXIS: "var(--axis)",
-    style.DARK: "var(--strong)",
-    style.LIGHT: "var(--warm)",
-    style.BAND: "var(--band)",
-}
-"""The colours of charts as variables of the style sheet, which has others for dark screens."""
-WIDTHS = {"wide": 760, "narrow": 350}
-"""Each chart is drawn for a laptop (and paper) and for a telephone; the style sheet shows one of them."""
 
 SUMMARY = {
     "source": "source",
@@ -187,8 +156,7 @@ def render(
     alternatives: Any = None,
 ) -> str:
     """Return the report as the text of an HTML page."""
-    jinja2 = import_optional("jinja2", "the report needs", extra="report")
-    import_optional("matplotlib", "the report needs", extra="report")
+    check_installed()
     selection = estimator if isinstance(estimator, StabilitySelection) else None
     if selection is not None:
         check_is_fitted(selection)
@@ -235,23 +203,9 @@ def render(
     several = [*row_charts, *calibrations, *paths]
     charts |= {one.name: chart(one.name, one.draw, height=one.height) for one in several}
     models = positions(facts, estimator._loss, summary and summary.path)
-    script = _part("slider.js")
-    environment = jinja2.Environment(
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        loader=jinja2.FunctionLoader(_part),
-    )
-    environment.filters |= {
-        "number": number,
-        "signed": signed,
-        "sized": number if facts.outputs else signed,
-        "percent": percent,
-        "capitalize_first": _capitalized,
-        "known": _known,
-    }
-    text: str = environment.get_template("report.html.jinja").render(
+    script = part("slider.js")
+    page = environment(sized=number if facts.outputs else signed, known=_known)
+    text: str = page.get_template("report.html.jinja").render(
         model=estimator,
         loss=estimator._loss,
         settings=re.sub(r" at 0x[0-9a-f]+", "", str(estimator)),
@@ -303,7 +257,11 @@ def render(
 
 def summary_rows(facts: Facts, data_summary: Mapping[str, object]) -> list[tuple[str, str]]:
     """Return the data summary as pairs of label and text."""
-    given = {"d": facts.n_features, **({"classes": facts.classes} if facts.classes else {}), **data_summary}
+    return data_rows({"d": facts.n_features, **({"classes": facts.classes} if facts.classes else {}), **data_summary})
+
+
+def data_rows(given: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Return facts about data as pairs of label and text, in the order of `SUMMARY`."""
     order = [*(key for key in SUMMARY if key in given), *(key for key in given if key not in SUMMARY)]
     return [(SUMMARY.get(key, one_line(key)), _words(given[key])) for key in order]
 
@@ -321,56 +279,10 @@ def _known(x: float) -> str:
     return "–" if isnan(x) else number(x)
 
 
-def _capitalized(sentence: str) -> str:
-    """Return a sentence with a capital letter at its beginning."""
-    return sentence[:1].upper() + sentence[1:]
-
-
 def versions() -> list[tuple[str, str]]:
     """Return the versions of the packages that computed the model."""
     packages = [(name, version(name)) for name in ("numpy", "scipy", "scikit-learn")]
     return [("hardthresh", __version__), *packages, ("Python", platform.python_version())]
-
-
-def chart(name: str, draw: Callable[[Axes], object], height: int) -> dict[str, str]:
-    """Return a chart as inline SVG elements, one for each of `WIDTHS`."""
-    from matplotlib import style as sheets
-    from matplotlib.figure import Figure
-
-    drawn = {}
-    for variant, width in WIDTHS.items():
-        with sheets.context(["default", STYLE]), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Glyph", category=UserWarning)  # the browser's fonts have them
-            figure = Figure(figsize=(width * PIXEL, height * PIXEL), layout="constrained")
-            draw(figure.subplots())
-            drawn[variant] = _inline(figure, prefix=f"{name}-{variant}-")
-    return drawn
-
-
-def _inline(figure: Figure, prefix: str) -> str:
-    """Return a figure as an inline SVG element without namespaces: ids get a prefix, group ids become tooltips."""
-    file = io.StringIO()
-    figure.savefig(file, format="svg", metadata={"Date": None})
-    root = ElementTree.fromstring(file.getvalue())
-    tips = {artist.get_gid() for artist in figure.findobj() if artist.get_gid() is not None}
-    for element in root.iter():
-        element.tag = element.tag.rpartition("}")[2]
-        element.attrib = {key.rpartition("}")[2]: value for key, value in element.attrib.items()}
-        label = element.attrib.pop("id", None)
-        if label in tips and element.tag == "g":
-            title = ElementTree.Element("title")
-            title.text = label
-            element.insert(0, title)
-        elif label is not None and element.tag != "g":
-            element.set("id", prefix + label)
-        for key, value in element.attrib.items():
-            link = re.sub(r"^#|(?<=url\()#", f"#{prefix}", value) if key != "style" else value
-            short = re.sub(r"(\.\d\d)\d+", r"\1", link)  # a hundredth of a pixel is enough
-            element.set(key, re.sub("#[0-9a-f]{6}", lambda found: COLOURS.get(found[0], found[0]), short))
-    for metadata in root.findall("metadata"):
-        root.remove(metadata)
-    root.attrib = {"viewBox": root.attrib["viewBox"], "aria-hidden": "true", "focusable": "false"}
-    return ElementTree.tostring(root, encoding="unicode")
 
 
 def _asked(question: Callable[[], Any]) -> tuple[Any, str]:
@@ -379,8 +291,3 @@ def _asked(question: Callable[[], Any]) -> tuple[Any, str]:
         return question(), ""
     except HardThreshError as error:
         return None, str(error)
-
-
-def _part(name: str) -> str:
-    """Return the text of a file of the report."""
-    return resources.files(__package__).joinpath(name).read_text("utf-8")

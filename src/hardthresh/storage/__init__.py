@@ -141,6 +141,11 @@ def load(path: str | os.PathLike[str]) -> Any:
     path : path
         The file.
 
+    Returns
+    -------
+    object
+        The object that was saved.
+
     Raises
     ------
     StorageError

@@ -59,7 +59,8 @@ def from_npz_shards(path: PathLike | Sequence[PathLike]) -> RowBlocks:
     Raises
     ------
     InvalidInputError
-        If a file has no such matrix, or other columns than the first.
+        If a file has no such matrix, or other columns than the first, or lacks targets, weights, an offset or folds
+        that others have.
     OSError
         If a file cannot be read.
 
@@ -75,13 +76,17 @@ def from_npz_shards(path: PathLike | Sequence[PathLike]) -> RowBlocks:
     RowBlocks(12 x 4 float64, 3 blocks)
     """
     files = _files(path)
-    shapes, dtypes, sparse = zip(*map(_layout, files), strict=True)
+    shapes, dtypes, sparse, roles = zip(*map(_layout, files), strict=True)
     for file, shape in zip(files, shapes, strict=True):
         if shape[1] != shapes[0][1]:
             raise InvalidInputError(
                 f"{file} has {shape[1]:,} columns, {files[0]} has {shapes[0][1]:,}: all parts of a table need the same "
                 "columns in the same order"
             )
+    for file, names in zip(files, roles, strict=True):
+        for name in sorted(names ^ roles[0]):
+            one, other = (file, files[0]) if name in names else (files[0], file)
+            raise InvalidInputError(f"{one} has {name}, and {other} has not: all parts of a table need it, or none")
     dtype = table_dtype(*dtypes)
     blocks = tuple(
         ShardBlock(file, shape[0], None if stored is None else stored[0] * dtype.itemsize + stored[1])
@@ -214,21 +219,22 @@ def _opened(path: str) -> Iterator[Any]:
         raise OSError(f"{path} cannot be read as .npz: {error}") from error
 
 
-def _layout(path: str) -> tuple[tuple[int, int], np.dtype[Any], tuple[int, int] | None]:
-    """Return the shape and dtype of the matrix of a file, of which no entry is read.
+def _layout(path: str) -> tuple[tuple[int, int], np.dtype[Any], tuple[int, int] | None, frozenset[str]]:
+    """Return the shape and dtype of the matrix of a file, of which no entry is read, and which roles have arrays.
 
-    Of a sparse one also the number of its entries, and the bytes of what says where they are.
+    Of a sparse one, third, the number of its entries, and the bytes of what says where they are.
     """
     with _opened(path) as shard:
+        roles = frozenset(_ROLES) & {*shard.files}
         if "X" in shard:
-            return (*_header(path, "X"), None)
+            return (*_header(path, "X"), None, roles)
         if {"data", "indices", "indptr", "shape"} <= {*shard.files}:
             kind = bytes(shard["format"].item()) if "format" in shard else b"csr"
             if kind == b"csr":
                 rows, columns = shard["shape"].tolist()
                 (entries,), dtype = _header(path, "data")
                 index = _header(path, "indices")[1].itemsize
-                return (rows, columns), dtype, (entries, (entries + rows + 1) * index)
+                return (rows, columns), dtype, (entries, (entries + rows + 1) * index), roles
     raise InvalidInputError(
         f"{path} has no matrix X and no sparse matrix by rows; write it with numpy.savez(path, X=..., y=...) or "
         "scipy.sparse.save_npz(path, X.tocsr())"

@@ -110,6 +110,11 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
     _default_alpha: ClassVar[float] = 0.01
     store_precision: ClassVar[bool] = True  # for what is inherited from EmpiricalCovariance
 
+    location_: np.ndarray
+    precision_: np.ndarray
+    covariance_: np.ndarray
+    n_edges_: int
+
     def __init__(
         self,
         n_edges: int | None = None,

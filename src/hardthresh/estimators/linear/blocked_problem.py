@@ -70,6 +70,10 @@ class BlockedProblem(Problem):
         """Return the last fit, unless the first reading has looked at points: it is one of these, or `begin` knows."""
         return chosen if self.objective.guessed else last
 
+    def end_fit(self) -> None:
+        """Release large columns that are kept at the blocks."""
+        self.objective.end_fit()
+
     def separated(self, w: Array) -> bool:
         """Return whether a point puts each row on the side of its class; others of the same columns are not tried."""
         return bool(self.objective.share_right(w) == 1.0)

@@ -100,6 +100,10 @@ class BlockedClassesProblem(BlockedRowsProblem):
         """Return the first fit with a chosen number of features, at which the table was read."""
         return points[place] if points else None
 
+    def end_fit(self) -> None:
+        """Release large columns that are kept at the blocks."""
+        self.objective.end_fit()
+
     def separated(self, w: Array) -> bool:
         """Return whether a point puts each row on the side of its class; others of the same columns are not tried."""
         _, totals, above = self.objective.scores(w)

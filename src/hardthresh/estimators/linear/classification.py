@@ -95,6 +95,8 @@ class SparseLogisticRegression(LinearClassifier):
     _loss_type: ClassVar[type[Loss]] = Logistic
     _takes_more_classes: ClassVar[bool] = True
 
+    separated_: bool
+
     def _loss_for(self, y: Any) -> Loss | VectorLoss:
         return self._loss if self.classes_.size == 2 else Multinomial(int(self.classes_.size))
 
@@ -136,7 +138,15 @@ class SparseLogisticRegression(LinearClassifier):
 
     @lazy
     def predict_proba(self, X: Any, offset: Any = None) -> Any:
-        """Return the probabilities of the classes, shape (n_samples, n_classes)."""
+        """Return the probabilities of the classes, shape (n_samples, n_classes).
+
+        Parameters
+        ----------
+        X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
+            Data; only the chosen columns are read.
+        offset : array, shape (n_samples,) or (n_samples, n_classes), optional
+            A known part of the linear predictor.
+        """
         u = self._linear_predictor(X, offset, "predict_proba")
         if u.ndim == 2:
             return Multinomial(int(u.shape[1])).mean(u)
@@ -144,7 +154,15 @@ class SparseLogisticRegression(LinearClassifier):
 
     @lazy
     def predict_log_proba(self, X: Any, offset: Any = None) -> Any:
-        """Return the logarithms of the probabilities, exact also where these underflow."""
+        """Return the logarithms of the probabilities, exact also where these underflow.
+
+        Parameters
+        ----------
+        X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
+            Data; only the chosen columns are read.
+        offset : array, shape (n_samples,) or (n_samples, n_classes), optional
+            A known part of the linear predictor.
+        """
         u = self._linear_predictor(X, offset, "predict_log_proba")
         if u.ndim == 2:
             return log_probabilities(u)
@@ -152,7 +170,15 @@ class SparseLogisticRegression(LinearClassifier):
 
     @lazy
     def predict(self, X: Any, offset: Any = None) -> Any:
-        """Return the most probable class of each row, shape (n_samples,)."""
+        """Return the most probable class of each row, shape (n_samples,).
+
+        Parameters
+        ----------
+        X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
+            Data; only the chosen columns are read.
+        offset : array, shape (n_samples,) or (n_samples, n_classes), optional
+            A known part of the linear predictor.
+        """
         return self._decode_target(_most_probable(self._linear_predictor(X, offset, "predict")))
 
 

@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from hardthresh.arrays import move, to_numpy
 from hardthresh.core.errors import InvalidInputError, format_value
+from hardthresh.objectives.block_rows import OffsetOfAnotherShape
 from hardthresh.objectives.first_reading import TargetsOutside
 
 from ..block_labels import class_totals, labels_of_all, labels_of_some
@@ -56,7 +57,9 @@ class LinearClassifier(ScoredByAccuracy, StreamedModel):
     """The labels that a batch may have, while the model learns from it; None in `fit`."""
 
     @streamed
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, offset: Any = None) -> Self:
+    def partial_fit(  # type: ignore[override]  # classes come third, as in scikit-learn
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, offset: Any = None
+    ) -> Self:
         """Learn from a batch of rows, going on from those before; no row is kept.
 
         See `SparseLinearRegression.partial_fit` for what is learned and by which models.
@@ -176,11 +179,13 @@ class LinearClassifier(ScoredByAccuracy, StreamedModel):
     def _problem(self, table: Table, k: int, scaling: Scaling | None = None) -> Problem:
         try:
             return super()._problem(table, k, scaling)
-        except TargetsOutside:
-            given = table.unlabelled()
+        except (TargetsOutside, OffsetOfAnotherShape):
+            given, before = table.unlabelled(), self.classes_
             if given is None:
                 raise
             self._set_block_classes(labels_of_all(given.engine))  # some rows did not have all of them
+            if self.classes_.size == before.size:
+                raise
             return super()._problem(self._labelled(given, None), k)
 
     def _encode_target(self, y: np.ndarray, *, reset: bool) -> np.ndarray:

@@ -12,6 +12,7 @@ from hardthresh.arrays import double, move, namespace, to_numpy, where_true
 from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.result import Result
+from hardthresh.core.typing import Array
 from hardthresh.losses import Cox
 
 from ..base import as_numbers, row_weights
@@ -95,6 +96,9 @@ class SparseCoxRegression(RegressorMixin, StratifiedModel):
     fit_intercept = False
 
     ties: str
+    means_: Array
+    event_times_: Any
+    baseline_cumulative_hazard_: Any
 
     @property
     def _loss(self) -> Any:

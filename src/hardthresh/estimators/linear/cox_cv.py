@@ -67,7 +67,7 @@ class SparseCoxRegressionCV(SparseLinearModelCV, SparseCoxRegression):
 
     @fit_method
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, strata: Any = None, **params: Any
+        self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None, strata: Any = None, **params: Any
     ) -> Self:
         """Compare numbers of features and ridges on held-out rows, then fit on all rows.
 

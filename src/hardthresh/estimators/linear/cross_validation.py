@@ -223,6 +223,7 @@ class SparseLinearModelCV(CriterionChoice):
             self._warn_hidden(chosen, result)
         self._keep_held_out(search, weights, splits, table, expendable)
         self._keep_path(candidates, ridge, search, table, task)
+        chosen.end_fit()
         task.end()
         return self
 
@@ -406,7 +407,8 @@ class SparseLinearModelCV(CriterionChoice):
         self, search: Search, weights: np.ndarray, single: tuple[int, int], table: Table, expendable: Expendable
     ) -> None:
         """Set the best single model, the models of the average, and the average, if there is one."""
-        fits, models = search.everywhere, {}
+        fits = search.everywhere
+        models: dict[tuple[int, int], AveragedModel] = {}
         for place in {single, *zip(*(axis.tolist() for axis in np.nonzero(weights)), strict=True)}:
             some, intercept = np.flatnonzero(features_of(fits.coefs[place])), fits.intercepts[place]
             models[place] = AveragedModel(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import count
 from typing import Any
 
@@ -9,11 +10,14 @@ import numpy as np
 from sklearn.base import clone
 
 from hardthresh.arrays import to_numpy
-from hardthresh.constraints import Sparsity
+from hardthresh.constraints import RowSparsity, Sparsity
+from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.randomness import Purpose, generator
 from hardthresh.core.result import Result
-from hardthresh.designs import Engine
+from hardthresh.designs import Engine, Rows
+from hardthresh.designs.engine import NoRows
 from hardthresh.designs.reading_log import counted_reading
+from hardthresh.objectives.block_rows import NO_WEIGHT
 from hardthresh.solvers import StochasticIHT, WorkingSet, minimize
 
 from .problem import Problem
@@ -50,14 +54,27 @@ def learned_by_epochs(model: Any, engine: Engine, solver: StochasticIHT, seed: i
         order = generator(seed, epoch, Purpose.ORDER_OF_BLOCKS).permutation(n_blocks)
         with counted_reading(n_blocks) as counted:
             for number in order.tolist():
-                rows = engine.rows([number])
+                rows = _batch(engine, number)
+                if rows is None:
+                    continue
                 learner.partial_fit(rows.X, rows.y, sample_weight=rows.weight, offset=rows.offset, **options)
                 counted(rows.nbytes)
                 support = to_numpy(learner.support_).tolist()
                 same, last, batches = same + 1 if support == last else 0, support, batches + 1
                 if same >= least or batches >= model.max_iter:
                     return learner, same >= least
+        if not batches:
+            raise InvalidInputError(NO_WEIGHT)
     raise AssertionError("epochs have no end")
+
+
+def _batch(engine: Engine, number: int) -> Rows | None:
+    """Return the rows of a block, None if none of them counts."""
+    with suppress(NoRows):
+        rows = engine.rows([number])
+        if rows.weight is None or np.any(rows.weight):
+            return rows
+    return None
 
 
 def refitted(problem: Problem, support: np.ndarray, tol: float, max_iter: int) -> Result:
@@ -68,10 +85,14 @@ def refitted(problem: Problem, support: np.ndarray, tol: float, max_iter: int) -
         *getattr(constraint, "free", ()),
         *range(problem.mean.shape[0], problem.objective.shape[0]),
     }
-    bounds = {name: getattr(constraint, name, None) for name in ("lower", "upper")}
+    if isinstance(constraint, RowSparsity):
+        fixed: Any = RowSparsity(0, free=tuple(sorted(free)))
+    else:
+        bounds = {name: getattr(constraint, name, None) for name in ("lower", "upper")}
+        fixed = Sparsity(0, free=tuple(sorted(free)), **bounds)
     return minimize(
         problem.objective,
-        Sparsity(0, free=tuple(sorted(free)), **bounds),
+        fixed,
         WorkingSet(tol=tol),
         tol=tol,
         max_iter=max_iter,

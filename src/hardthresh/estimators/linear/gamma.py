@@ -69,6 +69,8 @@ class SparseGammaRegression(SparseRegressor):
 
     _loss_type: ClassVar[type[Loss]] = Gamma
 
+    dispersion_: float
+
     def _diagnostics(self, problem: Problem, result: Result) -> dict[str, Any]:
         return {"dispersion_": fitted_dispersion(result)}
 

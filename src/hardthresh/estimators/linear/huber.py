@@ -11,6 +11,7 @@ from hardthresh.arrays import double, move
 from hardthresh.core.checking import checked_number
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.result import Result, Status
+from hardthresh.core.typing import Array
 from hardthresh.losses import Huber, Loss, Squared
 from hardthresh.objectives import BlockedModel
 from hardthresh.objectives.readings import Sums
@@ -274,6 +275,8 @@ class SparseHuberRegression(SparseRegressor):
 
     epsilon: float
     delta: float | None
+    noise_scale_: float
+    outliers_: Array
 
     @property
     def _loss(self) -> Loss:

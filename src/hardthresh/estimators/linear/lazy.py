@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from functools import wraps
 from typing import Any
@@ -11,11 +10,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from hardthresh.arrays import to_numpy
+from hardthresh.core.checking import Function
 from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value, plural
 from hardthresh.designs.formats.dask_tables import is_dask, rows_like
 
 
-def lazy(method: Callable[..., Any]) -> Callable[..., Any]:
+def lazy(method: Function) -> Function:
     """Decorate a method that predicts each row by itself, so that of a table of Dask it returns a Dask array.
 
     Nothing is computed then, and later only the chosen columns are, where they can be had alone.
@@ -29,7 +29,7 @@ def lazy(method: Callable[..., Any]) -> Callable[..., Any]:
         return method(self, X, offset)
 
     predicted.decorated_by = lazy  # type: ignore[attr-defined] # for copies of the method, see `names_methods`
-    return predicted
+    return predicted  # type: ignore[return-value]
 
 
 def _on_chosen_columns(model: Any, X: Any) -> tuple[np.ndarray, Any]:

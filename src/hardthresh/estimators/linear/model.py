@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 from hardthresh.arrays import double, move, namespace, to_numpy, where_true
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import InvalidInputError, NothingFoundWarning, warn
-from hardthresh.core.result import Result, Status
+from hardthresh.core.result import History, Result, Status
 from hardthresh.core.solver import Solver
 from hardthresh.core.support import Support
 from hardthresh.core.threads import serial_blas
+from hardthresh.core.typing import Array
 from hardthresh.objectives import LinearModel, MultiOutputModel
 from hardthresh.selection import path
 from hardthresh.solvers import WorkingSet
@@ -69,6 +70,25 @@ class SparseLinearModel(ColumnSelector, ModelWithInference):
 
     _takes_blocks: ClassVar[bool] = True
     _ridge_name: ClassVar[str] = "alpha"
+
+    coef_: Array
+    intercept_: Any
+    scale_: Array
+    n_nonzero_coefs_: int
+    n_nonzero_groups_: int
+    groups_: tuple[Any, ...]
+    best_n_nonzero_coefs_: int
+    best_n_nonzero_groups_: int
+    candidates_: Array
+    criterion_path_: Array
+    coefs_path_: Array
+    intercepts_path_: Array
+    n_iter_: int
+    converged_: bool
+    stop_reason_: str
+    objective_: float
+    history_: History
+    offset_used_: bool
 
     def __init__(
         self,
@@ -186,6 +206,7 @@ class SparseLinearModel(ColumnSelector, ModelWithInference):
         self._keep(problem, result)
         self._warn_hidden(problem, result)
         self._keep_choice(choice, problem, table, result.w)
+        problem.end_fit()
         task.end()
         return self
 

@@ -202,6 +202,7 @@ class SparseNegativeBinomialRegression(SparseRegressor):
     _loss_type: ClassVar[type[Loss]] = NegativeBinomial
 
     dispersion: Any
+    dispersion_: float
 
     @property
     def _loss(self) -> Loss:

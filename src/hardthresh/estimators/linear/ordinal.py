@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from hardthresh.arrays import double, move, namespace, to_numpy, where_true
 from hardthresh.core.errors import InvalidInputError, warn
 from hardthresh.core.objective import Evaluation
+from hardthresh.core.typing import Array
 from hardthresh.losses import Ordinal
 from hardthresh.losses.ordinal import class_probabilities
 
@@ -82,6 +83,8 @@ class SparseOrdinalRegression(ScoredByAccuracy, StreamedModel):
 
     _takes_blocks: ClassVar[bool] = False
     _loss_type: ClassVar[Any] = Ordinal
+
+    thresholds_: Array
     _needs_all_rows: ClassVar[str] = "the thresholds between ordered classes are fitted to all rows; use fit"
     fit_intercept = False
 

@@ -112,6 +112,9 @@ class Problem:
         """Return where a run begins that goes on from a last fit; `chosen` is where it would begin without."""
         return last
 
+    def end_fit(self) -> None:
+        """Release what only the fit needs: nothing."""
+
     def separated(self, w: Array) -> bool | None:
         """Return whether a point puts each row on the side of its class, where that alone can be told; else None."""
         return None

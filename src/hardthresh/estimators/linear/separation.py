@@ -8,6 +8,7 @@ from hardthresh.arrays import gather, namespace
 from hardthresh.constraints import RowSparsity, Sparsity
 from hardthresh.core.constraint import Projection
 from hardthresh.core.result import Result
+from hardthresh.core.typing import Array
 from hardthresh.objectives import LinearModel, MultiOutputModel
 from hardthresh.objectives.recession import has_no_recession
 from hardthresh.solvers.refinement import refine
@@ -27,9 +28,10 @@ def separates(problem: Problem, result: Result) -> bool:
     do. Newton steps lead there, or to where it shows that there is a minimiser (`has_no_recession`). Cost: one pass
     over the chosen columns alone if the fit itself separates the classes, else about ten.
     """
-    model, free, reached = _chosen(problem, result)
-    if reached.support.degrees_of_freedom == 0:
+    chosen = problem.coordinates(result.support)
+    if chosen.shape[0] == 0:
         return False
+    model, free, reached = _chosen(problem, result, chosen)
     minimal = False
     for _ in range(_BLOCKS):
         at = model.evaluate(reached.point)
@@ -43,13 +45,12 @@ def separates(problem: Problem, result: Result) -> bool:
 
 
 def _chosen(
-    problem: Problem, result: Result
+    problem: Problem, result: Result, chosen: Array
 ) -> tuple[LinearModel | MultiOutputModel, Sparsity | RowSparsity, Projection]:
     """Return the model of the chosen columns alone, without a ridge, the set of its points, and that of the fit.
 
     The set has any multiple of a point: coefficients that separate the classes do so at any length.
     """
-    chosen = problem.coordinates(result.support)
     model, free = problem.objective.columns(chosen), problem.cone(chosen)
     kind: Any = type(model)
     plain = kind(model.design, model.y, model.loss, sample_weight=model.weights)

@@ -124,6 +124,7 @@ class StreamedModel(SparseLinearModel):
         result = without_rounding(problem, refitted(problem, support, self.tol, self.max_iter))
         self._keep(problem, result)
         self._keep_choice(None, problem, table, result.w)
+        problem.end_fit()
         self.n_iter_ = learner.n_iter_
         self.stop_reason_ = f"the features {'stayed' if settled else 'did not stay'} the same for an epoch, after " + (
             f"{plural(learner.n_iter_, 'block')}; they were then fitted to all rows ({result.message})"

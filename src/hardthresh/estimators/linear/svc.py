@@ -90,12 +90,28 @@ class SparseLinearSVC(LinearClassifier):
 
     @lazy
     def decision_function(self, X: Any, offset: Any = None) -> Any:
-        """Return the decision, shape (n_samples,): positive for the second class. Only the chosen columns are read."""
+        """Return the decision, shape (n_samples,): positive for the second class.
+
+        Parameters
+        ----------
+        X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
+            Data; only the chosen columns are read.
+        offset : array, shape (n_samples,), optional
+            A known part of the linear predictor.
+        """
         return self._linear_predictor(X, offset, "decision_function")
 
     @lazy
     def predict(self, X: Any, offset: Any = None) -> Any:
-        """Return the class of each row, shape (n_samples,)."""
+        """Return the class of each row, shape (n_samples,).
+
+        Parameters
+        ----------
+        X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
+            Data; only the chosen columns are read.
+        offset : array, shape (n_samples,), optional
+            A known part of the linear predictor.
+        """
         return self._decode_target(self._linear_predictor(X, offset, "predict"))
 
     def __sklearn_tags__(self) -> Any:

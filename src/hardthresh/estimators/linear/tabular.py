@@ -63,7 +63,6 @@ class TabularModel(ThresholdingEstimator):
     bounds: Any
     categorical_features: Any
     fit_intercept: bool
-    n_features_in_: int
     output_names_: np.ndarray
     encoding_: Encoding
 

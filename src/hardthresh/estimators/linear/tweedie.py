@@ -67,6 +67,7 @@ class SparseTweedieRegression(SparseRegressor):
     _loss_type: ClassVar[type[Loss]] = Tweedie
 
     power: float
+    dispersion_: float
 
     @property
     def _loss(self) -> Loss:

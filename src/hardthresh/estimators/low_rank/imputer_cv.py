@@ -127,6 +127,14 @@ class LowRankImputerCV(LowRankImputer):
     (2, False)
     """
 
+    candidates_: Array
+    scores_: Array
+    mean_scores_: Array
+    standard_errors_: Array
+    one_standard_error_: int
+    scorer_name_: str
+    best_rank_: int
+
     def __init__(
         self,
         rank: int | Iterable[int] | None = None,

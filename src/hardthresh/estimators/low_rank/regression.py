@@ -113,6 +113,12 @@ class LowRankRegression(
 
     _saves_memory: ClassVar[str] = SAVES_MEMORY
 
+    U_: np.ndarray
+    singular_values_: np.ndarray
+    V_: np.ndarray
+    intercept_: Any
+    rank_: int
+
     def __init__(
         self,
         *,

@@ -261,7 +261,7 @@ class AttributeSource(ABC):
 
     @property
     def n_features(self) -> int:
-        """d, the number of attributes."""
+        """The number of attributes, d."""
         return self.cost_model.n_features
 
     @property
@@ -270,7 +270,7 @@ class AttributeSource(ABC):
         return None
 
     def draw(self, count: int) -> Examples:
-        """Hand out the next `count` examples, or fewer if the source has no more.
+        """Return the next `count` examples, or fewer if the source has no more.
 
         Raises
         ------

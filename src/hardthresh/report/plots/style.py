@@ -50,7 +50,7 @@ def takes_axes(plot: _Plot) -> _Plot:
     ``{axes}`` is both.
     """
     words = cleandoc(plot.__doc__ or "").replace("{axes}", "{ax}\n\n{returns}")
-    plot.__doc__ = words.replace("{ax}", _AX).replace("{returns}", _RETURNS)
+    plot.__doc__ = words.replace("{ax}", _AX).replace("{returns}", _RETURNS) + "\n"
     return plot
 
 

@@ -29,8 +29,8 @@ _NEAR = 1e-9
 
 
 def two_classes(loss: Loss, mean: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the numbers of two classes and their shares, from the mean of the numbers."""
-    low = 0.0 if bool(np.all(loss.in_domain(np.zeros(1)))) else -1.0
+    """Return the numbers of two classes, 0 and 1 or -1 and 1, and their shares, from the mean of the numbers."""
+    low = -1.0 if bool(np.all(loss.in_domain(np.full(1, -1.0)))) else 0.0  # a hinge has a value between them too
     share = (mean - low) / (1.0 - low)
     return np.array([low, 1.0]), np.array([1.0 - share, share])
 

@@ -194,7 +194,7 @@ class WorkingSet(Solver):
     def advance_all(
         self, objective: Objective, constraints: Sequence[Constraint], states: Sequence[WorkingState]
     ) -> list[WorkingState]:
-        """Advance several runs on one objective at the price of little more than one.
+        """Return the next states of several runs on one objective, at the price of little more than one.
 
         Runs with different budgets share the Gram matrix, one product with the data for all their gradients, and, while
         they are at the same state of the forward path, the path. A run that leaves the path before others keeps its

@@ -1,0 +1,38 @@
+"""A limit of time for code of other packages."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+
+class OutOfTimeError(BaseException):
+    """The time of a fit is over: no `Exception`, so that code of other packages that catches these does not go on."""
+
+
+@contextmanager
+def limited(seconds: float | None) -> Iterator[None]:
+    """Raise `OutOfTimeError` in the block after so many seconds.
+
+    Compiled code is interrupted when it returns to Python. In threads other than the main one, and on systems without
+    interval timers, such as Windows, nothing is interrupted.
+    """
+    if seconds is None or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def over(number: int, frame: Any) -> NoReturn:
+        raise OutOfTimeError
+
+    if seconds <= 0:
+        raise OutOfTimeError
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)

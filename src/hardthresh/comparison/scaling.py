@@ -1,0 +1,59 @@
+"""Columns with standard deviation 1, as penalties need them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scaled:
+    """Rows whose columns have standard deviation 1 and, unless sparse, mean 0; constant columns are left out.
+
+    Attributes
+    ----------
+    X : array or sparse matrix, shape (n, n_columns)
+        The scaled columns, in the order of Fortran or as a CSC matrix.
+    columns : array of int, shape (n_columns,)
+        Which columns these are.
+    mean, scale : array, shape (n_columns,)
+        What was subtracted, and then divided by.
+    width : int
+        The number of all columns.
+    """
+
+    X: Any
+    columns: np.ndarray
+    mean: np.ndarray
+    scale: np.ndarray
+    width: int
+
+    @classmethod
+    def of(cls, X: Any) -> Scaled:
+        """Return rows scaled."""
+        mean = np.asarray(X.mean(axis=0)).ravel()
+        squares = X.multiply(X) if sparse.issparse(X) else X**2
+        moments = np.asarray(squares.mean(axis=0)).ravel()
+        scale = np.sqrt(np.maximum(moments - mean**2, 0)) if sparse.issparse(X) else X.std(axis=0)
+        columns = np.flatnonzero(scale > 1e-7 * np.sqrt(moments))  # of a constant column rounding leaves about 1e-8
+        if sparse.issparse(X):
+            scaled = (X[:, columns] @ sparse.diags(1.0 / scale[columns])).tocsc()
+            mean = np.zeros_like(mean)
+        else:
+            scaled = np.asfortranarray((X[:, columns] - mean[columns]) / scale[columns])
+        return cls(scaled, columns, mean[columns], scale[columns], X.shape[1])
+
+    def apply(self, X: Any) -> Any:
+        """Return the same columns of other rows, scaled alike."""
+        if sparse.issparse(X):
+            return (X[:, self.columns] @ sparse.diags(1.0 / self.scale)).tocsc()
+        return np.asfortranarray((X[:, self.columns] - self.mean) / self.scale)
+
+    def on_data(self, coef: np.ndarray, intercept: float) -> tuple[np.ndarray, float]:
+        """Return coefficients of all columns on the scale of the data, and the intercept."""
+        whole = np.zeros(self.width)
+        whole[self.columns] = np.ravel(coef) / self.scale
+        return whole, float(intercept) - float(self.mean @ whole[self.columns])

@@ -1,0 +1,209 @@
+"""Build what is published, check it, and install it into empty environments from a folder of wheels.
+
+``make release-check`` runs it. It builds the source distribution, and from it, not from the checkout, the wheel with
+the kernel and the wheel of Python alone; checks their contents and their sizes; and installs each with ``pip install
+--no-index --find-links``, with the newest and with the oldest supported versions of the dependencies. Tests of the
+source distribution run in the first of these environments.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+ROOT = Path(__file__).parent.parent
+
+MAX_BYTES = {"abi3": 2_100_000, "none": 2_000_000, "sdist": 4_200_000}
+"""A fifth more than version 0.2.0 has: a file that does not belong there is seen, and growth is decided on."""
+MAX_FILES = {"abi3": 640, "none": 640, "sdist": 1500}
+"""The same, for the number of files."""
+
+REQUIRED = ("hardthresh/py.typed", "hardthresh/datasets/data/colon.npz", "hardthresh/report/report.html.jinja")
+"""Files of a wheel besides modules, without which a part of the package fails, or its types are not read."""
+
+IN_SDIST = ("pyproject.toml", "hatch_build.py", "LICENSE", "CHANGELOG.md", "conftest.py", "src/hardthresh/_kernel.c")
+NOT_IN_SDIST = (".ci", ".github", "benchmarks/results", "recipe")
+
+SDIST_TESTS = ("tests/losses", "tests/core/test_registry.py")
+"""Tests that are soon done, and need only `TEST_TOOLS`."""
+TEST_TOOLS = ("pytest", "hypothesis", "array-api-strict")
+
+TRIAL = """
+import sys
+import hardthresh as ht
+from hardthresh.core.compiled import describe_kernel
+from hardthresh.datasets import load_colon
+
+assert ht.__file__.startswith(sys.prefix), ht.__file__
+assert ht.__version__ == sys.argv[1], ht.__version__
+assert describe_kernel().startswith("compiled") == (sys.argv[2] == "abi3"), describe_kernel()
+colon = load_colon()
+model = ht.SparseLogisticRegression(n_nonzero_coefs=3).fit(colon.data, colon.target)
+assert model.converged_ and (model.coef_ != 0).sum() == 3
+import numpy, scipy, sklearn
+print(f"numpy {numpy.__version__}, scipy {scipy.__version__}, scikit-learn {sklearn.__version__}")
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What was built."""
+
+    version: str
+    sdist: Path
+    wheels: dict[str, Path]
+    """From "abi3" and "none" to a wheel."""
+    source: Path
+    """The folder of the unpacked source distribution."""
+
+
+def run(*command: str | Path, **options: object) -> str:
+    """Run a command, and return what it prints; raise an error that shows it if the command fails."""
+    done = subprocess.run(
+        [*map(str, command)], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, **options
+    )
+    if done.returncode:
+        raise SystemExit(f"{done.stdout}\nrelease-check: this failed: {' '.join(map(str, command))}")
+    return done.stdout
+
+
+def build(folder: Path) -> Built:
+    """Build the source distribution, and both wheels from its contents."""
+    tool = (sys.executable, "-m", "build", "--no-isolation", "--outdir")
+    run(*tool, folder, "--sdist", ROOT)
+    (sdist,) = folder.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(folder / "source", filter="data")
+    (source,) = (folder / "source").iterdir()
+    run(*tool, folder, "--wheel", source)
+    run(*tool, folder, "--wheel", source, env={**os.environ, "CC": "false"})
+    wheels = {path.stem.split("-")[3]: path for path in folder.glob("*.whl")}
+    if {*wheels} != {"abi3", "none"}:
+        raise SystemExit(f"release-check: a wheel with the kernel and one without were expected, not {[*wheels]}")
+    return Built(sdist.name.removesuffix(".tar.gz").split("-")[1], sdist, wheels, source)
+
+
+def check_contents(built: Built) -> None:
+    """Check metadata, the files that there have to be, and sizes."""
+    run(sys.executable, "-m", "twine", "check", "--strict", built.sdist, *built.wheels.values())
+    run(Path(sys.executable).with_name("check-wheel-contents"), *built.wheels.values())
+    for kind, wheel in built.wheels.items():
+        names = zipfile.ZipFile(wheel).namelist()
+        check_budget(kind, wheel, names)
+        check_names(wheel, names, REQUIRED, ("hardthresh/_kernel.c", *(["hardthresh/_kernel"] * (kind == "none"))))
+        foreign = {name for name in names if not re.match(r"hardthresh(-[\d.]+\w*\.dist-info)?/", name)}
+        if foreign:
+            raise SystemExit(f"release-check: {wheel.name} has files outside of the package: {sorted(foreign)}")
+    names = [str(path.relative_to(built.source)) for path in built.source.rglob("*") if path.is_file()]
+    check_budget("sdist", built.sdist, names)
+    check_names(built.sdist, names, IN_SDIST, NOT_IN_SDIST)
+
+
+def check_budget(kind: str, path: Path, names: list[str]) -> None:
+    """Check the size of a file, and how many files are in it."""
+    size, count = path.stat().st_size, len(names)
+    print(f"{path.name}: {size:,} of {MAX_BYTES[kind]:,} bytes, {count:,} of {MAX_FILES[kind]:,} files")
+    if size > MAX_BYTES[kind] or count > MAX_FILES[kind]:
+        raise SystemExit(f"release-check: {path.name} is over the budget in {Path(__file__).name}")
+
+
+def check_names(path: Path, names: list[str], required: tuple[str, ...], unwanted: tuple[str, ...]) -> None:
+    """Check that files are there, and that none begins with the name of what does not belong there."""
+    missing = [name for name in required if name not in names]
+    extra = [name for name in names if name.startswith(unwanted)]
+    if missing or extra:
+        raise SystemExit(f"release-check: {path.name} lacks {missing}, and has {extra}")
+
+
+def floors() -> list[str]:
+    """Return the oldest versions that pyproject.toml promises, as requirements."""
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        return [name.replace(">=", "==") for name in tomllib.load(file)["project"]["dependencies"]]
+
+
+class Installer:
+    """Installs wheels from a folder into empty environments.
+
+    Parameters
+    ----------
+    folder : Path
+        For the environments, and the wheels of the dependencies.
+    built : Built
+        What is installed.
+    """
+
+    def __init__(self, folder: Path, built: Built) -> None:
+        self.folder, self.built = folder, built
+
+    def install(self, python: str, kind: str, age: str) -> Path | None:
+        """Return the Python of a new environment, or None where the oldest versions have no wheels for that Python."""
+        name = f"{Path(python).name}-{kind}-{age}"
+        wheels, home = self.folder / f"wheels-{name}", self.folder / name
+        run(python, "-m", "venv", home)
+        pip = (home / "bin" / "python", "-m", "pip", "--disable-pip-version-check")
+        wheels.mkdir()
+        wanted = floors() if age == "oldest" else []
+        fetch = (*pip, "download", "--quiet", "--only-binary=:all:", "--dest", wheels, self.built.wheels[kind])
+        if wanted and subprocess.run([*map(str, fetch), *wanted], capture_output=True, check=False).returncode:
+            return None  # a mistake of another kind stops the run with the newest versions
+        if not wanted:
+            run(*fetch)
+        run(*pip, "install", "--quiet", "--no-index", "--find-links", wheels, f"hardthresh=={self.built.version}")
+        shutil.rmtree(wheels)
+        return home / "bin" / "python"
+
+    def trial(self, python: str, kind: str, age: str) -> Path | None:
+        """Install, fit a model, run the command, and print a row of the table; return the Python of the environment."""
+        installed = self.install(python, kind, age)
+        version = run(python, "-c", "import platform; print(platform.python_version())").strip()
+        row = f"Python {version:<7} {kind:<5} {age:<7}"
+        if installed is None:
+            print(f"{row} these versions have no wheels for it", flush=True)
+            return None
+        found = run(installed, "-c", TRIAL, self.built.version, kind, cwd=self.folder)
+        run(installed, "-m", "pip", "check")
+        print(f"{row} works: {found.strip()}", flush=True)
+        return installed
+
+
+def run_tests(python: Path, source: Path) -> None:
+    """Run a part of the tests of the source distribution with the installed wheel."""
+    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *TEST_TOOLS)
+    shutil.rmtree(source / "src")  # so that what is tested is what is installed
+    print(run(python, "-m", "pytest", "--quiet", *SDIST_TESTS, cwd=source).splitlines()[-1])
+
+
+def main() -> None:
+    """Build, check and install."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("pythons", nargs="*", default=[sys.executable], help="the interpreters; default: this one")
+    parser.add_argument("--quick", action="store_true", help="leave out the oldest versions, which .ci/run tests")
+    parser.add_argument("--keep", type=Path, help="where to leave what was built")
+    settings = parser.parse_args()
+    with TemporaryDirectory() as folder:
+        built = build(Path(folder))
+        check_contents(built)
+        if settings.keep:
+            settings.keep.mkdir(parents=True, exist_ok=True)
+            for path in (built.sdist, *built.wheels.values()):
+                shutil.copy(path, settings.keep)
+        installer, tested = Installer(Path(folder), built), False
+        for python in settings.pythons:
+            for kind in built.wheels:
+                for age in ("newest",) if settings.quick else ("newest", "oldest"):
+                    installed = installer.trial(python, kind, age)
+                    if installed and not tested:
+                        run_tests(installed, built.source)
+                        tested = True
+
+
+if __name__ == "__main__":
+    main()
