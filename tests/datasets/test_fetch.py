@@ -17,8 +17,7 @@ import scipy.sparse as sp
 
 from hardthresh import datasets
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError
-from hardthresh.datasets import DatasetError, fetch, list_datasets, load_colon
-from hardthresh.datasets import files as dataset_files
+from hardthresh.datasets import DatasetError, fetch, list_datasets, load_colon, sources
 from hardthresh.datasets.registry import RECORDS, Record
 
 CLASS_SIZES = {
@@ -114,13 +113,16 @@ def test_import_brings_in_nothing_heavy() -> None:
 def test_list_datasets_has_every_record() -> None:
     infos = list_datasets()
     assert [info.name for info in infos] == list(RECORDS)
-    assert all(info.task in ("classification", "regression") and info.licence and info.summary for info in infos)
+    assert {info.task for info in infos} == {"classification", "regression", "survival"}
+    assert all(info.licence and info.summary for info in infos)
+    assert [info.name for info in infos if info.where == "bundled"] == ["colon", "growth", "actg175"]
+    assert [info.name for info in infos if info.where == "folder"] == ["bloodbrain"]
     assert infos[0].shape == (62, 2000)
 
 
 def test_every_record_has_its_own_function() -> None:
     for name, record in RECORDS.items():
-        function = datasets.load_colon if record.bundled else getattr(datasets, f"fetch_{name}")
+        function = getattr(datasets, f"{'load' if record.bundled else 'fetch'}_{name}")
         assert function.__name__ in datasets.__all__
         assert "Examples" in function.__doc__
         assert ("subset :" in function.__doc__) == record.has_split
@@ -309,20 +311,22 @@ def test_download_is_cached(server: str, shelf: Path, monkeypatch: pytest.Monkey
 
 def test_default_address_is_the_release(server: str, shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HARDTHRESH_DATA_URL")
-    monkeypatch.setattr(dataset_files, "RELEASE_URL", server + "/")
+    monkeypatch.setattr(sources, "RELEASE_URL", server + "/")
     assert fetch("tiny").data.shape == (3, 3)
 
 
 def test_wrong_download_leaves_no_file(server: str, shelf: Path) -> None:
     (shelf / "tiny.npz").write_bytes(b"something else")
-    with pytest.raises(DatasetError, match=r"'tiny' from http://127\.0\.0\.1:\d+/tiny\.npz failed.*Nothing was kept"):
+    with pytest.raises(
+        DatasetError, match=r"'tiny' from http://127\.0\.0\.1:\d+/tiny\.npz failed, and nothing was kept"
+    ):
         fetch("tiny")
     assert cached(shelf) == []
 
 
 def test_file_missing_on_the_server(server: str, shelf: Path) -> None:
     (shelf / "tiny.npz").unlink()
-    with pytest.raises(DatasetError, match=r"404.*HARDTHRESH_DATA_URL"):
+    with pytest.raises(DatasetError, match=r"HARDTHRESH_DATA_URL.*404"):
         fetch("tiny")
     assert cached(shelf) == []
 

@@ -1,7 +1,8 @@
-"""One real data set inside the package, fetchers for others, and simulators whose seeds always give the same data."""
+"""Three real data sets in the package, fetchers for others, and simulators whose seeds always give the same data."""
 
 from __future__ import annotations
 
+from hardthresh.datasets.bundled import load_actg175, load_colon, load_growth
 from hardthresh.datasets.clinic import Clinic, make_clinic
 from hardthresh.datasets.ct_slices import fetch_ct_slices
 from hardthresh.datasets.dataset import Dataset
@@ -22,7 +23,6 @@ from hardthresh.datasets.real import (
     fetch_riboflavin,
     fetch_tecator,
     list_datasets,
-    load_colon,
 )
 from hardthresh.datasets.simulate import Simulated, make_sparse_regression
 from hardthresh.datasets.wave_energy import fetch_wave_energy
@@ -49,7 +49,9 @@ __all__ = [
     "fetch_tecator",
     "fetch_wave_energy",
     "list_datasets",
+    "load_actg175",
     "load_colon",
+    "load_growth",
     "make_clinic",
     "make_graphical_model",
     "make_sparse_regression",

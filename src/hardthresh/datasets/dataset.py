@@ -20,13 +20,15 @@ class Dataset:
     ----------
     data : ndarray of shape (n_samples, n_features), scipy.sparse.csr_array or pandas.DataFrame
         One row per sample, float64.
-    target : ndarray of shape (n_samples,) or pandas.Series
+    target : ndarray of shape (n_samples,), pandas.Series or pandas.DataFrame
         Regression: float64. Classification: int64 labels 0, 1, ..., so that ``target_names[target]`` gives the
-        original label of every row.
+        original label of every row. Survival: a structured array with the fields ``event`` (bool, False where the time
+        is censored) and ``time`` (float64), or a DataFrame with these columns.
     feature_names : ndarray of str, shape (n_features,)
         Object array, so that ``feature_names[model.support_]`` are the names of the chosen features.
     target_names : ndarray of str
-        The classes in the order of their labels, or the name of the response of a regression.
+        The classes in the order of their labels, the name of the response of a regression, or the fields of a survival
+        target.
     name : str
         The name that `hardthresh.datasets.fetch` knows.
     description : str
@@ -64,13 +66,16 @@ class Dataset:
     def __repr__(self) -> str:
         storage = " sparse" if sp.issparse(self.data) else ""
         dtype = getattr(self.data, "dtype", "DataFrame")
+        kind = getattr(self.target, "dtype", "DataFrame")
+        fields = getattr(kind, "names", None)
         return (
             f"Dataset(name={self.name!r}, data={self.data.shape} {dtype}{storage}, "
-            f"target={self.target.shape} {self.target.dtype})"
+            f"target={self.target.shape} {' and '.join(fields) if fields else kind})"
         )
 
     def to_pandas(self) -> Dataset:
-        """Return the same data set with a DataFrame as `data` and a Series as `target`.
+        """Return the same data set with a DataFrame as `data` and a Series as `target` (a DataFrame for
+        survival).
 
         Raises
         ------
@@ -85,10 +90,13 @@ class Dataset:
                 "use as_frame=False and read the column names from feature_names."
             )
         pandas = _import_pandas()
+        data = pandas.DataFrame(self.data, columns=self.feature_names)
+        if self.target.dtype.names:
+            return replace(self, data=data, target=pandas.DataFrame(self.target))
         target_name = str(self.target_names[0]) if len(self.target_names) == 1 else "target"
         return replace(
             self,
-            data=pandas.DataFrame(self.data, columns=self.feature_names),
+            data=data,
             target=pandas.Series(self.target, name=target_name),
         )
 

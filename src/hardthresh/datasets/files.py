@@ -4,78 +4,39 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import io
 import os
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardthresh.core.errors import HardThreshError, MissingDependencyError
-from hardthresh.datasets.registry import DATA, Record
 
-MIRROR_VARIABLE = "HARDTHRESH_DATA"
+FOLDER_VARIABLE = "HARDTHRESH_DATA"
 CACHE_VARIABLE = "HARDTHRESH_CACHE"
-URL_VARIABLE = "HARDTHRESH_DATA_URL"
 
-RELEASE_URL: str | None = None
-"""URL of the release assets with the files of the table; None until a release includes them."""
+TIMEOUT = 30.0
+"""Seconds after which a server that sends nothing is given up, as pooch's default."""
 
 
 class DatasetError(HardThreshError, OSError):
     """The file of a data set cannot be found, downloaded or verified; the message says what to do."""
 
 
-def read_arrays(record: Record) -> dict[str, NDArray[Any]]:
-    """Return the arrays of the file of a record, after checking its SHA-256.
-
-    Places, in this order: the package (bundled sets only), the folder ``HARDTHRESH_DATA``, the cache
-    (``HARDTHRESH_CACHE``, or a folder of the user), and ``HARDTHRESH_DATA_URL``, from which pooch downloads the file
-    into the cache.
-    """
-    path = _locate(record)
-    content = path.read_bytes()
-    found = hashlib.sha256(content).hexdigest()
-    if found != record.sha256:
-        raise DatasetError(
-            f"{path} is not the known file of {record.name!r}: its SHA-256 is {found}, expected "
-            f"{record.sha256}. Remove or replace the file."
-        )
-    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-        return dict(archive)
-
-
-def _locate(record: Record) -> Path:
-    if record.bundled:
-        return DATA / record.file
-    folders = local_folders()
-    for folder in folders:
-        if (folder / record.file).is_file():
-            return folder / record.file
-    base_url = os.environ.get(URL_VARIABLE) or RELEASE_URL
-    if base_url is None:
-        looked = " and ".join(str(folder) for folder in folders) or "no folder, because none is set"
-        raise DatasetError(
-            f"{record.file}, the file of the data set {record.name!r}, is not on this machine (looked in: {looked}), "
-            f"and no release of hardthresh includes it yet. Set the environment variable {MIRROR_VARIABLE} to a folder "
-            f"that holds {record.file}, or {URL_VARIABLE} to the URL of such a folder. The file was made from: "
-            f"{record.source}. Licence: {record.licence}. SHA-256 of the file: {record.sha256}."
-        )
-    return _download(record, base_url)
+def data_folder() -> Path | None:
+    """Return the folder that ``HARDTHRESH_DATA`` names."""
+    return Path(folder).expanduser() if (folder := os.environ.get(FOLDER_VARIABLE)) else None
 
 
 def local_folders() -> list[Path]:
     """Return the folders that are searched for files of data sets, in this order."""
-    folders = [Path(mirror).expanduser()] if (mirror := os.environ.get(MIRROR_VARIABLE)) else []
-    if cache := _cache_folder():
-        folders.append(cache)
-    return folders
+    return [folder for folder in (data_folder(), cache_folder()) if folder]
 
 
-def _cache_folder() -> Path | None:
+def cache_folder() -> Path | None:
     """Return the folder of downloads; None if none is set and pooch, which provides a default, is not installed."""
     if folder := os.environ.get(CACHE_VARIABLE):
         return Path(folder).expanduser()
@@ -99,46 +60,126 @@ def check_encrypted(url: str) -> None:
         raise DatasetError(f"{url} is not downloaded, because {parts.scheme} is not encrypted; use an https address.")
 
 
-def _download(record: Record, base_url: str) -> Path:
-    url = f"{base_url.rstrip('/')}/{record.file}"
+def download(url: str, file: str, sha256: str | None, what: str, advice: str) -> Path:
+    """Return the path of a file: in one of the folders, or downloaded by pooch into the cache.
+
+    Parameters
+    ----------
+    url : str
+        Its address.
+    file : str
+        Its name in the folders.
+    sha256 : str or None
+        Its checksum, which every file is held against; None if it is unknown.
+    what : str
+        What the file is, for messages.
+    advice : str
+        What to do when it cannot be downloaded, for messages.
+
+    Raises
+    ------
+    DatasetError
+        If the address does not answer within `TIMEOUT`, has no such file, or has another one; nothing is kept then.
+    MissingDependencyError
+        If pooch is not installed.
+    """
+    if (folder := data_folder()) and (folder / file).is_file():
+        check_content(folder / file, sha256, what)
+        return folder / file
     check_encrypted(url)
     try:
         pooch = importlib.import_module("pooch")
     except ImportError as error:
         raise MissingDependencyError(
-            f"Downloading {url} needs pooch, which is not installed; run 'pip install hardthresh[data]', or set "
-            f"{MIRROR_VARIABLE} to a folder that holds {record.file}."
+            f"Downloading {url} needs pooch, which is not installed; run 'pip install hardthresh[data]', or {advice}"
         ) from error
     try:
-        return Path(pooch.retrieve(url, known_hash=f"sha256:{record.sha256}", fname=record.file, path=_cache_folder()))
+        path = pooch.retrieve(
+            url,
+            known_hash=sha256 and f"sha256:{sha256}",
+            fname=file,
+            path=cache_folder(),
+            downloader=pooch.HTTPDownloader(timeout=TIMEOUT),
+        )
     except (OSError, ValueError) as error:  # no answer, no such file, or (ValueError) another SHA-256
         raise DatasetError(
-            f"Downloading the data set {record.name!r} from {url} failed: {error} Nothing was kept. Check the address "
-            f"in {URL_VARIABLE}, or set {MIRROR_VARIABLE} to a folder that holds {record.file} (SHA-256 "
-            f"{record.sha256})."
+            f"Downloading {what} from {url} failed, and nothing was kept. Check the network, or {advice} The reason: "
+            f"{error}"
         ) from error
+    return Path(path)
 
 
-def user_file(name: str, source: str) -> Path:
-    """Return the path of a file that users must download themselves.
+def check_content(path: Path, sha256: str | None, what: str) -> bytes:
+    """Return the content of a file.
 
     Raises
     ------
     DatasetError
-        If no folder has it; the message says where to get it and where to put it.
+        If its SHA-256 is another one than the known one.
     """
-    folders = local_folders()
-    for folder in folders:
-        if (folder / name).is_file():
-            return folder / name
-    looked = " and ".join(map(str, folders)) or "no folder, because none is set"
-    raise DatasetError(
-        f"{name} is not on this machine (looked in: {looked}), and hardthresh cannot download it. Get it from "
-        f"{source}, and set the environment variable {MIRROR_VARIABLE} to the folder that holds it."
-    )
+    content = path.read_bytes()
+    found = hashlib.sha256(content).hexdigest()
+    if sha256 is not None and found != sha256:
+        raise DatasetError(
+            f"{path} is not the known file of {what}: its SHA-256 is {found}, expected {sha256}. Remove or replace "
+            "the file."
+        )
+    return content
 
 
-def read_table(path: Path, needed: Sequence[str], what: str) -> tuple[list[str], NDArray[np.float64]]:
+def archive_member(archive: Path, name: str) -> zipfile.Path:
+    """Return a file of a zip archive, in whichever folder of it.
+
+    Raises
+    ------
+    DatasetError
+        If the archive is damaged, or has no such file; a damaged archive in the cache is removed.
+    """
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            found = [entry for entry in opened.namelist() if entry.rsplit("/", 1)[-1] == name]
+    except zipfile.BadZipFile as error:
+        forget(archive)
+        raise DatasetError(
+            f"{archive} is not a zip archive, perhaps only a part of one: {error}. Try again."
+        ) from error
+    if len(found) != 1:
+        raise DatasetError(f"{archive} has {len(found)} files {name}, expected one")
+    return zipfile.Path(archive, found[0])
+
+
+def file_of(url: str) -> str:
+    """Return the name under which a download is kept."""
+    return unquote(urlsplit(url).path).rsplit("/", 1)[-1]
+
+
+def archived_table(name: str, url: str, sha256: str | None, what: str) -> Path | zipfile.Path:
+    """Return a file from one of the folders, or from a zip archive at an address.
+
+    Raises
+    ------
+    DatasetError, MissingDependencyError
+        As `download` and `archive_member`.
+    """
+    if path := local_file(name):
+        return path
+    archive = file_of(url)
+    advice = f"download that address elsewhere, and set {FOLDER_VARIABLE} to the folder that holds {archive} or {name}."
+    return archive_member(download(url, archive, sha256, what, advice), name)
+
+
+def forget(path: Path) -> None:
+    """Remove a file if it lies in the cache, so that the next call downloads it again."""
+    if path.parent == cache_folder():
+        path.unlink(missing_ok=True)
+
+
+def local_file(name: str) -> Path | None:
+    """Return the path of a file in one of the folders, None if none of them has it."""
+    return next((folder / name for folder in local_folders() if (folder / name).is_file()), None)
+
+
+def read_table(path: Path | zipfile.Path, needed: Sequence[str], what: str) -> tuple[list[str], NDArray[np.float64]]:
     """Return the names of the columns and the numbers of a CSV file.
 
     Raises

@@ -1,4 +1,4 @@
-"""Real data sets: one small set inside the package, and fetchers for the others."""
+"""Real data sets: the list, and fetchers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple, Protocol, overload
 
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.datasets.dataset import Dataset
-from hardthresh.datasets.files import read_arrays
 from hardthresh.datasets.registry import RECORDS, Record
+from hardthresh.datasets.sources import read_arrays
 
 Subset = Literal["train", "test", "all"]
 
@@ -24,11 +24,14 @@ class DatasetInfo(NamedTuple):
     shape : tuple of int
         Rows and columns of the data.
     task : str
-        "classification" or "regression".
+        "classification", "regression" or "survival".
     licence : str
         Licence of the data.
     summary : str
         Description of the data.
+    where : str
+        "bundled": the package contains it. "fetched": `fetch` downloads it from a public archive. "folder": it is read
+        only from a folder or an address of yours, because no public address of it is known.
     """
 
     name: str
@@ -36,6 +39,7 @@ class DatasetInfo(NamedTuple):
     task: str
     licence: str
     summary: str
+    where: str
 
 
 def list_datasets() -> tuple[DatasetInfo, ...]:
@@ -44,7 +48,8 @@ def list_datasets() -> tuple[DatasetInfo, ...]:
     Returns
     -------
     tuple of DatasetInfo
-        Named tuples ``(name, shape, task, licence, summary)``; `shape` is (n_samples, n_features) with all subsets.
+        Named tuples ``(name, shape, task, licence, summary, where)``; `shape` is (n_samples, n_features) with all
+        subsets.
 
     Examples
     --------
@@ -52,9 +57,11 @@ def list_datasets() -> tuple[DatasetInfo, ...]:
     >>> info = list_datasets()[0]
     >>> info.name, info.shape, info.task
     ('colon', (62, 2000), 'classification')
+    >>> [info.name for info in list_datasets() if info.where == "bundled"]
+    ['colon', 'growth', 'actg175']
     """
     return tuple(
-        DatasetInfo(record.name, record.shape, record.task, record.licence, record.summary)
+        DatasetInfo(record.name, record.shape, record.task, record.licence, record.summary, record.where)
         for record in RECORDS.values()
     )
 
@@ -70,9 +77,11 @@ def fetch(
 ) -> Dataset | tuple[Any, Any]:
     """Fetch a data set by its name.
 
-    The file is searched for in the folder that the environment variable ``HARDTHRESH_DATA`` names, then in the cache
-    (``HARDTHRESH_CACHE``, or a folder of the user), and otherwise downloaded by pooch from ``HARDTHRESH_DATA_URL``, an
-    https address, into the cache. Its SHA-256 is checked every time.
+    The file of the set is searched for in the folder that the environment variable ``HARDTHRESH_DATA`` names, then in
+    the cache (``HARDTHRESH_CACHE``, or a folder of the user). If neither has it, pooch downloads it from
+    ``HARDTHRESH_DATA_URL``, an https address, where that is set, and otherwise from the archive that publishes the data
+    (UCI, OpenML, scikit-learn, or a commit on GitHub), whose file is kept in the cache and converted. Files are checked
+    by their SHA-256 every time, and what is converted also by its shape, names and sums.
 
     Parameters
     ----------
@@ -96,10 +105,10 @@ def fetch(
     InvalidInputError
         If the name is unknown, or the set has no such subset.
     DatasetError
-        If the file is neither on this machine nor at a known address, or its checksum is wrong; the message says what
-        to do.
+        If the file is neither on this machine nor at a known address, the address does not answer, or what it sends is
+        not the known data; the message says what to do.
     MissingDependencyError
-        If pooch (for a download) or pandas (for `as_frame`) is not installed.
+        If pooch (for a download), rdata (for riboflavin and leukemia) or pandas (for `as_frame`) is not installed.
 
     Examples
     --------
@@ -146,56 +155,6 @@ def _assemble(record: Record, subset: Subset) -> Dataset:
     )
 
 
-@overload
-def load_colon(*, return_X_y: Literal[False] = ..., as_frame: bool = ...) -> Dataset: ...
-@overload
-def load_colon(*, return_X_y: Literal[True], as_frame: bool = ...) -> tuple[Any, Any]: ...
-@overload
-def load_colon(*, return_X_y: bool, as_frame: bool = ...) -> Dataset | tuple[Any, Any]: ...
-def load_colon(*, return_X_y: bool = False, as_frame: bool = False) -> Dataset | tuple[Any, Any]:
-    """Load the colon cancer data of Alon et al. (1999), which are part of the package.
-
-    Raw expression intensities of 2,000 genes (columns) in 62 tissue samples (rows): 22 normal, target 0, and 40
-    tumours, target 1. The source holds no gene identifiers, so the columns are named by their position, "gene_0001" to
-    "gene_2000".
-
-    Parameters
-    ----------
-    return_X_y : bool
-        Return ``(data, target)`` instead of a `Dataset`.
-    as_frame : bool
-        Return a pandas DataFrame and Series instead of arrays.
-
-    Returns
-    -------
-    Dataset, or tuple (data, target)
-        `data` float64 of shape (62, 2000), `target` int64 of shape (62,).
-
-    Raises
-    ------
-    MissingDependencyError
-        If `as_frame` is True and pandas is not installed.
-
-    References
-    ----------
-    U. Alon, N. Barkai, D. A. Notterman, K. Gish, S. Ybarra, D. Mack and A. J. Levine (1999). Broad patterns of gene
-    expression revealed by clustering analysis of tumor and normal colon tissues probed by oligonucleotide arrays.
-    Proceedings of the National Academy of Sciences 96(12):6745-6750.
-
-    Examples
-    --------
-    >>> from hardthresh.datasets import load_colon
-    >>> colon = load_colon()
-    >>> colon.data.shape
-    (62, 2000)
-    >>> list(colon.target_names), (colon.target == 1).sum().item()
-    (['normal', 'tumour'], 40)
-    >>> colon.feature_names[[0, 1999]].tolist()
-    ['gene_0001', 'gene_2000']
-    """
-    return fetch("colon", return_X_y=return_X_y, as_frame=as_frame)
-
-
 class Fetcher(Protocol):
     """The signature of `fetch` without the name."""
 
@@ -218,6 +177,11 @@ _SUBSET_DOC = """
     subset : {{"train", "test", "all"}}
         The published split.\
 """
+
+_PLACES = {
+    "fetched": "It is downloaded on first use.",
+    "folder": "It is not downloaded: it is read from a folder or an address of yours.",
+}
 
 _FETCHER_DOC = """Fetch the data set {name}: {rows} samples, {columns} features, {task}.
 
@@ -243,13 +207,15 @@ _FETCHER_DOC = """Fetch the data set {name}: {rows} samples, {columns} features,
     -----
     {source}
 
+    {place}
+
     References
     ----------
     {citation}
 
     Examples
     --------
-    Not run by the tests, because it needs the file:
+    Not run by the tests, because it needs the network or the file:
 
     >>> from hardthresh.datasets import fetch_{name}
     >>> X, y = fetch_{name}(return_X_y=True)  # doctest: +SKIP
@@ -267,6 +233,7 @@ def _document(function: Any, name: str) -> Any:
         task=record.task,
         summary=wrap(record.summary),
         source=wrap(f"Source: {record.source}. Licence: {record.licence}."),
+        place=_PLACES[record.where],
         citation=wrap(record.citation),
         subset=_SUBSET_DOC.format() if record.has_split else "",
     )

@@ -5,6 +5,7 @@ A data set is added by one more entry of the table; `fetch`, `list_datasets` and
 
 from __future__ import annotations
 
+import hashlib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,6 +32,17 @@ class Table(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Public:
+    """How a data set is got from a public archive; the head of the TOML file documents the fields."""
+
+    reader: str
+    names: str
+    moments: list[float]
+    url: str | None = None
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
     """One entry of the table; the head of the TOML file documents the fields."""
 
@@ -49,6 +61,12 @@ class Record:
     feature_prefix: str = "feature"
     has_split: bool = False
     bundled: bool = False
+    public: Public | None = None
+
+    @property
+    def where(self) -> str:
+        """Where users get the data set: "bundled", "fetched" or "folder"."""
+        return "bundled" if self.bundled else "fetched" if self.public else "folder"
 
     @property
     def description(self) -> str:
@@ -72,8 +90,12 @@ class Record:
         )
 
     def _target(self, arrays: Arrays) -> NDArray[Any]:
-        """Return the response in float64, or the classes 0, 1, ... in the order of the labels of the file."""
-        if self.target_column is not None:
+        """Return the response in float64, the classes 0, 1, ... in the order of the labels, or events and times."""
+        if self.task == "survival":
+            return np.rec.fromarrays(
+                [arrays["event"], arrays["time"]], dtype=[("event", np.bool_), ("time", np.float64)]
+            ).view(np.ndarray)
+        if self.target_column is not None and "Y" in arrays:
             target = arrays["Y"][:, self.target_column]
         else:
             target = arrays["y"] if "y" in arrays else np.concatenate([arrays["y_train"], arrays["y_test"]])
@@ -106,6 +128,29 @@ def _design(arrays: Arrays) -> Any:
     return sp.vstack(parts, format="csr")
 
 
+def moments(table: Table) -> list[float]:
+    """Return sums by which a data set is recognised, in whatever order an archive may have put it.
+
+    They are those of the entries, their squares, and the entries weighted with the row, the column and the target;
+    and those of the target and of the target weighted with the row. Row weights are those of the training rows only,
+    because archives differ in the order of the others; missing entries count as 0.
+    """
+    rows, columns = table.data.shape
+    X = table.data if sp.issparse(table.data) else np.nan_to_num(table.data)
+    row, column = np.arange(1, rows + 1) / rows, np.arange(1, columns + 1) / columns
+    if table.train is not None:
+        row = np.where(table.train, row, 0.0)
+    y = np.asarray(table.target, dtype=np.float64)
+    squares = X.multiply(X).sum() if sp.issparse(X) else np.einsum("ij,ij->", X, X)
+    return [float(value) for value in (X.sum(), squares, row @ (X @ column), y @ (X @ column), y.sum(), row @ y)]
+
+
+def digest_of_names(table: Table) -> str:
+    """Return the start of the SHA-256 of the names of the columns and of the target."""
+    names = "\n".join([*table.feature_names, *table.target_names])
+    return hashlib.sha256(names.encode()).hexdigest()[:16]
+
+
 def _texts(values: Any) -> NDArray[np.object_]:
     return np.asarray([str(value) for value in values], dtype=object)
 
@@ -117,7 +162,8 @@ def _read_records() -> dict[str, Record]:
     records = {}
     for name, entry in entries.items():
         fields = {key: " ".join(value.split()) if isinstance(value, str) else value for key, value in entry.items()}
-        records[name] = Record(name=name, **fields | {"shape": tuple(entry["shape"])})
+        public = Public(**entry["public"]) if "public" in entry else None
+        records[name] = Record(name=name, **fields | {"shape": tuple(entry["shape"]), "public": public})
     return records
 
 

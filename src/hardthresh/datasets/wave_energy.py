@@ -1,7 +1,8 @@
-"""The wave farms of UCI. Users download the file; tests use files of the same layout."""
+"""The wave farms of UCI."""
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import Any, Literal, overload
 
@@ -9,11 +10,13 @@ import numpy as np
 
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.datasets.dataset import Dataset
-from hardthresh.datasets.files import read_table, user_file
+from hardthresh.datasets.files import DatasetError, archived_table, read_table
 
-SITES = ("Perth", "Sydney")
+ROWS = {"Perth": 36043, "Sydney": 17964}
 TARGET = "Total_Power"
 SOURCE = "UCI Machine Learning Repository, Large-scale Wave Energy Farm, https://doi.org/10.24432/C5GG7Q"
+
+URL = "https://archive.ics.uci.edu/static/public/882/large-scale+wave+energy+farm.zip"
 
 
 @overload
@@ -23,7 +26,7 @@ def fetch_wave_energy(site: str = ..., *, return_X_y: Literal[True], as_frame: b
 def fetch_wave_energy(
     site: str = "Perth", *, return_X_y: bool = False, as_frame: bool = False
 ) -> Dataset | tuple[Any, Any]:
-    """Fetch the wave farms with 49 buoys at one site, from a file that you have downloaded.
+    """Fetch the wave farms with 49 buoys at one site.
 
     Each row is a layout: the coordinates and the power of 49 buoys, the quality factor qW, and the total power, which
     is the target and the sum of the 49 powers.
@@ -45,11 +48,12 @@ def fetch_wave_energy(
     Raises
     ------
     DatasetError
-        If the file is neither in the folder that ``HARDTHRESH_DATA`` names nor in the cache, or has other contents.
+        If the file is neither in the folder that ``HARDTHRESH_DATA`` names nor in the cache, and cannot be downloaded,
+        or is not such a table; the message says what to do.
     InvalidInputError
         If the site is unknown.
     MissingDependencyError
-        If `as_frame` is True and pandas is not installed.
+        If pooch (for a download) or pandas (for `as_frame`) is not installed.
 
     See Also
     --------
@@ -57,8 +61,9 @@ def fetch_wave_energy(
 
     Notes
     -----
-    Source: UCI Machine Learning Repository, data set 882. Licence: CC BY 4.0. The checksum is unknown, so any table
-    with a column ``Total_Power`` is accepted.
+    Source: UCI Machine Learning Repository, data set 882. Licence: CC BY 4.0. The checksum of the archive is unknown;
+    its table must have 148 columns besides the target, and 36,043 rows for Perth or 17,964 for Sydney. A file in one of
+    the folders may be any table with a column ``Total_Power``.
 
     References
     ----------
@@ -67,20 +72,25 @@ def fetch_wave_energy(
 
     Examples
     --------
-    Not run by the tests, because it needs the file:
+    Not run by the tests, because it downloads the file:
 
     >>> from hardthresh.datasets import fetch_wave_energy
     >>> X, y = fetch_wave_energy(return_X_y=True)  # doctest: +SKIP
     """
-    if site not in SITES:
-        raise InvalidInputError(f"site={format_value(site)} is unknown; use {' or '.join(map(repr, SITES))}")
-    dataset = _read(user_file(f"WEC_{site}_49.csv", SOURCE), site)
+    if site not in ROWS:
+        raise InvalidInputError(f"site={format_value(site)} is unknown; use {' or '.join(map(repr, ROWS))}")
+    path = archived_table(f"WEC_{site}_49.csv", URL, None, "the wave farms")
+    dataset = _read(path, site)
+    if isinstance(path, zipfile.Path) and dataset.data.shape != (ROWS[site], 148):
+        raise DatasetError(
+            f"{path} has the shape {dataset.data.shape}, expected {(ROWS[site], 148)}; UCI has changed it"
+        )
     if as_frame:
         dataset = dataset.to_pandas()
     return (dataset.data, dataset.target) if return_X_y else dataset
 
 
-def _read(path: Path, site: str) -> Dataset:
+def _read(path: Path | zipfile.Path, site: str) -> Dataset:
     names, table = read_table(path, (TARGET,), "wave farms")
     last = names.index(TARGET)
     return Dataset(
