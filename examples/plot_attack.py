@@ -14,7 +14,6 @@ from matplotlib import pyplot as plt
 from sklearn.datasets import load_digits
 
 from hardthresh.attacks import universal_perturbation
-from hardthresh.report import plot_perturbation
 
 digits = load_digits()
 X, y = (digits.images / 16).astype(np.float32), digits.target
@@ -43,7 +42,7 @@ network = fit_network(X[train], y[train])
 # They are searched on the images of the training and judged on 597 others. For comparison, the same number of pixels at
 # random places, black or white at random: the mean of 100 draws.
 
-numbers = [1, 2, 3, 5, 8, 12]
+numbers = [1, 2, 3, 5, 8]
 attacks = [universal_perturbation(network, X[train], y[train], k=k, seed=0) for k in numbers]
 worst = [attack.evaluate(network, X[test], y[test]).accuracy_after for attack in attacks]
 
@@ -74,9 +73,15 @@ plt.show()
 # What it looks like
 # ------------------
 
-evaluated = attacks[3].evaluate(network, X[test], y[test])
-plot_perturbation(evaluated)
-plt.gcf().suptitle("Digits before and after five pixels are changed")
+attacked = attacks[3].evaluate(network, X[test], y[test]).images
+figure, axes = plt.subplots(2, 8, figsize=(8, 2.8), layout="constrained")
+for row, images in zip(axes, (X[test], np.asarray(attacked)), strict=True):
+    classes = network(torch.as_tensor(images[:8])).argmax(1)
+    for axis, image, name in zip(row, images, classes, strict=False):
+        axis.imshow(image, cmap="gray_r", vmin=0, vmax=1)
+        axis.set_xlabel(f"taken for {name}")
+        axis.set(xticks=[], yticks=[])
+figure.suptitle("Digits of the test, and the same with five pixels changed")
 plt.show()
 
 # %%
@@ -85,10 +90,10 @@ plt.show()
 # The network is trained again on images in which 15 % of the pixels are black or white. The perturbation of the first
 # network is now less harmful. But what counts is the one that is made for the new network:
 
-noisy = np.concatenate([X[train]] * 8)
+noisy = np.concatenate([X[train]] * 4)
 broken = rng.random(noisy.shape) < 0.15
 noisy[broken] = rng.integers(0, 2, broken.sum())
-defended = fit_network(noisy, np.concatenate([y[train]] * 8), epochs=10)
+defended = fit_network(noisy, np.concatenate([y[train]] * 4), epochs=10)
 own = universal_perturbation(defended, X[train], y[train], k=5, seed=0)
 for name, attack in (("of the first network", attacks[3]), ("of its own", own)):
     print(f"five pixels {name}: accuracy {attack.evaluate(defended, X[test], y[test]).accuracy_after:.2f}")

@@ -29,7 +29,9 @@ print(f"{len(clinic.prices)} panels: {clinic.prices}")
 terms = {"n_nonzero_coefs": 7, "costs": clinic.prices, "panels": clinic.panels, "budget": 110.0}
 model = ht.LimitedAttributeRegression(**terms, prediction_budget=75.0).fit(X, clinic.y)
 spent = model.budget_
-print(f"{spent.examples:,} patients, {spent.money / spent.examples:.0f} each on average, at most {spent.per_example:.0f}")
+print(
+    f"{spent.examples:,} patients, {spent.money / spent.examples:.0f} each on average, at most {spent.per_example:.0f}"
+)
 print(f"a prediction costs {spent.per_prediction:.0f} and needs", ", ".join(model.required_features_))
 
 # %%
@@ -45,8 +47,9 @@ plt.show()
 # %%
 # What is a cheaper prediction worth?
 # -----------------------------------
-# The same study with other limits for a prediction, on 4,000 patients who come later. The last is least squares on the
-# complete table, which would have cost 218 for each patient of the study.
+# The same study with other limits for a prediction. (The ``UserWarning`` says that below the two lowest limits the budget
+# of the study does not allow it to explore the most expensive panels.) The errors are those on 4,000 patients who come later. The
+# dashed line is least squares on the complete table, which would have cost 218 for each patient of the study.
 
 later = make_clinic(4000, seed=1)
 X_later = later.to_pandas()

@@ -76,7 +76,8 @@ plt.show()
 # %%
 # What to conclude, and what not
 # ------------------------------
-# Class and sex cannot be judged apart: the best single column is their combination. Nearly all women of the first class
+# Class and sex cannot be judged apart: the best single column is their combination. The third column, sex by age, hardly
+# improves the score; two would do. Nearly all women of the first class
 # survived and half of those of the third did, while for men the class mattered less. A column with eight levels counts as
 # one feature here because it is one decision; if a level should count singly, use indicators, as in
 # :ref:`sphx_glr_auto_examples_plot_exposure.py`. The model describes these groups; it says nothing about why. Families

@@ -68,8 +68,8 @@ plt.show()
 # No other single jump fits better: that is proved. Which years fit nearly as well?
 
 print(level.prove())
-others = [(starts[one.numbers[0]], f"{one.excess:+.1%}") for one in level.alternatives(tolerance=0.1).supports]
-print("years with an objective up to 10 % higher:", *others)
+for one in level.alternatives(tolerance=0.1).supports:
+    print(f"{starts[one.numbers[0]]}: objective {one.excess:+.1%}")
 
 # %%
 # And would the criterion find a jump where there is none? The same years in random order have the same values, but no
@@ -79,19 +79,19 @@ test = ht.permutation_test(ht.SparseLinearRegression(), steps, flow, n_permutati
 print(test)
 
 # %%
-# The l1 norm instead of the count gives the trend filter of Kim and others (2009). It shrinks each jump, and spreads one
-# jump over several years:
+# The l1 norm instead of the count gives the trend filter of Kim and others (2009), *SIAM Review* 51(2). It shrinks the jump:
 
 from sklearn.linear_model import LassoCV
 
 lasso = LassoCV(cv=5).fit(steps, flow)
-print(f"{np.count_nonzero(lasso.coef_)} jumps, the largest {lasso.coef_[np.abs(lasso.coef_).argmax()]:.0f}")
+print(f"jumps {starts[lasso.coef_ != 0]}, by {lasso.coef_[lasso.coef_ != 0].round()}")
 
 # %%
 # What to conclude, and what not
 # ------------------------------
-# The level fell once, by about a quarter of the mean, and 1899 is the best year for it; a neighbouring year is nearly as
-# good. A jump describes these years better than a line with knots by the same criterion. Do not conclude *why*: the dam and
+# The level fell once, by about a quarter, and 1899 is the best year for it; the years from 1897 to 1901 are within 10 %.
+# A jump describes these years better than a line with knots by the same criterion: the two knots that are chosen, 1898
+# and 1899, only make a jump out of slopes. Do not conclude *why*: the dam and
 # the rainfall changed together, and the series cannot tell them apart. The criterion takes the errors as independent and
 # normal. Flows of neighbouring years are correlated a little, which leads to too many jumps in series where that is
 # strong; then fit the correlation, too. And the permutation test asks whether the order of the years matters at all, not
