@@ -103,6 +103,6 @@ for name, attack in (("of the first network", attacks[3]), ("of its own", own)):
 # ------------------------------
 # Random damage says little about the worst case: a few pixels in the right places break this network, which survives as
 # many random ones. Judge a defence by an attack that knows it. The accuracies are upper bounds on the worst case: the
-# search is a heuristic, a stronger perturbation may exist, and finding none would not prove a model robust. The network is
-# small, the images are coarse, and pixels may become black or white. For other images, budgets and ranges see
+# search is a heuristic, a stronger perturbation may exist, and finding none would not prove a model robust. The network
+# is small, the images are coarse, and pixels may become black or white. For other images, budgets and ranges see
 # :doc:`/guide/robustness`.

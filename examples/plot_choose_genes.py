@@ -72,6 +72,6 @@ print(f"accuracy {outer.mean():.2f}, and {(colon.target == 1).mean():.2f} by alw
 # ------------------------------
 # A few genes tell most tumours from normal tissue: the accuracy on tissues that were not used is well above that of a
 # constant answer. Which genes is another question. No gene is chosen by half of the half-samples: genes are correlated,
-# each has many substitutes, and 31 tissues are few. So do not report the list as *the* genes of colon cancer, and do not
-# read a missing gene as one without a role. The model describes one laboratory and one array, until it has been tested
-# on others.
+# each has many substitutes, and 31 tissues are few. So do not report the list as *the* genes of colon cancer, and do
+# not read a missing gene as one without a role. The model describes one laboratory and one array, until it has been
+# tested on others.

@@ -2,11 +2,11 @@
 A clinic that buys values
 =========================
 
-*A full examination of a patient costs 218. We want to predict the days in hospital from a few values, and cannot examine
-all patients in full to learn which. What do we measure, and what does a prediction cost?*
+*A full examination of a patient costs 218. We want to predict the days in hospital from a few values, and cannot
+examine all patients in full to learn which. What do we measure, and what does a prediction cost?*
 
-The patients of ``make_clinic`` are simulated and its prices are invented: no study with the price of each value is freely
-available. The 51 values come in 13 panels, such as a blood count, and 7 values of 6 panels have an effect.
+The patients of ``make_clinic`` are simulated and its prices are invented: no study with the price of each value is
+freely available. The 51 values come in 13 panels, such as a blood count, and 7 values of 6 panels have an effect.
 """
 
 import numpy as np
@@ -47,9 +47,10 @@ plt.show()
 # %%
 # What is a cheaper prediction worth?
 # -----------------------------------
-# The same study with other limits for a prediction. (The ``UserWarning`` says that below the two lowest limits the budget
-# of the study does not allow it to explore the most expensive panels.) The errors are those on 4,000 patients who come later. The
-# dashed line is least squares on the complete table, which would have cost 218 for each patient of the study.
+# The same study with other limits for a prediction. (The ``UserWarning`` says that below the two lowest limits the
+# budget of the study does not allow it to explore the most expensive panels.) The errors are those on 4,000 patients
+# who come later. The dashed line is least squares on the complete table, which would have cost 218 for each patient of
+# the study.
 
 later = make_clinic(4000, seed=1)
 X_later = later.to_pandas()
@@ -78,9 +79,9 @@ for price, one in zip(prices, models, strict=True):
 # %%
 # What to conclude, and what not
 # ------------------------------
-# Half of the money was enough to learn the model that complete examinations give, and a prediction needs less than a third
-# of a full examination. The curve shows what each step down in price costs, so that a clinic can choose. Where a budget
-# excludes a panel, a correlated value takes its place, as glucose does for HbA1c: a value that is bought need not have an
-# effect. These patients follow a linear model with independent noise, the same for the whole study, and the true values
-# number exactly seven. Real patients differ in all of this. Try the purchase first on a complete table of an earlier
-# study, and see :doc:`/guide/limited` on patients who do not come, journals, and two classes.
+# Half of the money was enough to learn the model that complete examinations give, and a prediction needs less than a
+# third of a full examination. The curve shows what each step down in price costs, so that a clinic can choose. Where a
+# budget excludes a panel, a correlated value takes its place, as glucose does for HbA1c: a value that is bought need
+# not have an effect. These patients follow a linear model with independent noise, the same for the whole study, and the
+# true values number exactly seven. Real patients differ in all of this. Try the purchase first on a complete table of
+# an earlier study, and see :doc:`/guide/limited` on patients who do not come, journals, and two classes.

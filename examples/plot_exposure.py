@@ -6,8 +6,8 @@ Counts with exposure
 
 The numbers of damage incidents by waves to the forward section of cargo ships, from Lloyd's Register of Shipping, as
 printed in McCullagh and Nelder (1989), *Generalized Linear Models*, section 6.3.2. Each row is a type of ship (A to E),
-the years in which the ships were built (from 1960, 65, 70 or 75 on), the period of operation (from 1960 or from 1975 on),
-the months that all these ships were at sea, and the number of incidents.
+the years in which the ships were built (from 1960, 65, 70 or 75 on), the period of operation (from 1960 or from 1975
+on), the months that all these ships were at sea, and the number of incidents.
 """
 
 import numpy as np
@@ -77,8 +77,8 @@ figure.suptitle("Observed and expected counts")
 plt.show()
 
 # %%
-# The counts vary more than Poisson ones: one storm damages several ships, and ships of one row differ. A negative binomial
-# model allows for that, and needs more evidence for each level:
+# The counts vary more than Poisson ones: one storm damages several ships, and ships of one row differ. A negative
+# binomial model allows for that, and needs more evidence for each level:
 
 overdispersed = ht.SparseNegativeBinomialRegression().fit(X, ships.incidents, offset=np.log(ships.months))
 print(list(overdispersed.get_feature_names_out()), f"dispersion parameter {overdispersed.dispersion_:.2f}")
@@ -87,6 +87,6 @@ print(list(overdispersed.get_feature_names_out()), f"dispersion parameter {overd
 # What to conclude, and what not
 # ------------------------------
 # An exposure belongs into the model as an offset; without it the largest fleet looks the most dangerous. Ships built
-# before 1965 were damaged less often in a month at sea, and this conclusion does not depend on the loss. That types A and
-# E are worse, and that damages increased after 1975, does: with counts as overdispersed as these, it may be chance. 34
-# rows are few, and nobody assigned ships to types or seas at random, so that no level is shown to *cause* damage.
+# before 1965 were damaged less often in a month at sea, and this conclusion does not depend on the loss. That types A
+# and E are worse, and that damages increased after 1975, does: with counts as overdispersed as these, it may be chance.
+# 34 rows are few, and nobody assigned ships to types or seas at random, so that no level is shown to *cause* damage.

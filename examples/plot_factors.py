@@ -30,8 +30,8 @@ print(f"{len(persons):,} persons, {survived.mean():.0%} survived")
 # %%
 # One column is one feature
 # -------------------------
-# Columns of the type ``category`` are chosen as a whole, with all of their levels. An interaction is a column, too: each
-# pair of levels is a level of the crossed column. That makes six candidates, with 24 levels.
+# Columns of the type ``category`` are chosen as a whole, with all of their levels. An interaction is a column, too:
+# each pair of levels is a level of the crossed column. That makes six candidates, with 24 levels.
 
 for first, second in (("class", "sex"), ("class", "age"), ("sex", "age")):
     persons[f"{first} x {second}"] = persons[first] + ", " + persons[second]
@@ -44,7 +44,8 @@ for k in (1, 2, 3):
 # %%
 # How many?
 # ---------
-# Cross-validation compares them on persons that were not used for the fit. The table is sorted, so its rows are shuffled.
+# Cross-validation compares them on persons that were not used for the fit. The table is sorted, so its rows are
+# shuffled.
 
 from sklearn.model_selection import StratifiedKFold
 
@@ -76,10 +77,10 @@ plt.show()
 # %%
 # What to conclude, and what not
 # ------------------------------
-# Class and sex cannot be judged apart: the best single column is their combination. The third column, sex by age, hardly
-# improves the score; two would do. Nearly all women of the first class
-# survived and half of those of the third did, while for men the class mattered less. A column with eight levels counts as
-# one feature here because it is one decision; if a level should count singly, use indicators, as in
-# :ref:`sphx_glr_auto_examples_plot_exposure.py`. The model describes these groups; it says nothing about why. Families
-# travelled and died together, so that persons are not independent, and differences between neighbouring scores are less
-# certain than 2,201 rows suggest. Columns with many levels and few rows are chosen by chance (:doc:`/guide/tables`).
+# Class and sex cannot be judged apart: the best single column is their combination. The third column, sex by age,
+# hardly improves the score; two would do. Nearly all women of the first class survived and half of those of the third
+# did, while for men the class mattered less. A column with eight levels counts as one feature here because it is one
+# decision; if a level should count singly, use indicators, as in :ref:`sphx_glr_auto_examples_plot_exposure.py`. The
+# model describes these groups; it says nothing about why. Families travelled and died together, so that persons are not
+# independent, and differences between neighbouring scores are less certain than 2,201 rows suggest. Columns with many
+# levels and few rows are chosen by chance (:doc:`/guide/tables`).

@@ -34,9 +34,9 @@ axis.set(xlabel="edges", ylabel="held-out log-likelihood", title="Held-out likel
 plt.show()
 
 # %%
-# The likelihood rises up to the largest number of edges, as the ``SearchRangeWarning`` says: most of these genes differ between tumour and normal tissue,
-# and such a hidden common cause leads to edges everywhere. But the curve flattens, because few relations are strong. A
-# budget of thirty edges shows these.
+# The likelihood rises up to the largest number of edges, as the ``SearchRangeWarning`` says: most of these genes differ
+# between tumour and normal tissue, and such a hidden common cause leads to edges everywhere. But the curve flattens,
+# because few relations are strong. A budget of thirty edges shows these.
 
 model = ht.SparseGaussianGraphicalModel(30, alpha=compared.alpha_).fit(genes)
 
@@ -49,7 +49,8 @@ for edge in model.edges_[:8]:
     print(f"{edge['first']} - {edge['second']}: {edge['partial_correlation']:+.2f}")
 
 # %%
-# In the graph, strong edges are thick, and negative ones would be orange and dashed. Genes without an edge are not drawn.
+# In the graph, strong edges are thick, and negative ones would be orange and dashed. Genes without an edge are not
+# drawn.
 
 edges = model.edges_
 joined = np.unique(np.concatenate([edges["i"], edges["j"]]))
@@ -84,6 +85,6 @@ print(f"found again: {len(pairs[0] & pairs[1])} of {len(pairs[0])}")
 # What to conclude, and what not
 # ------------------------------
 # The edges at the top of the list are pairs worth looking at: each is strong given all other genes, and half of the
-# tissues find 18 of the thirty again. Do not conclude that pairs without an edge are independent. Thirty edges were asked
-# for, and the likelihood would take more. An edge has no direction and is no proof of a biological relation: two probes
-# of one gene, or a cause outside the forty genes, such as the share of tumour cells, lead to edges, too.
+# tissues find 18 of the thirty again. Do not conclude that pairs without an edge are independent. Thirty edges were
+# asked for, and the likelihood would take more. An edge has no direction and is no proof of a biological relation: two
+# probes of one gene, or a cause outside the forty genes, such as the share of tumour cells, lead to edges, too.

@@ -2,12 +2,12 @@
 Which wavelengths tell the fat of meat?
 =======================================
 
-*A spectrometer measures the absorbance of meat at 100 wavelengths. A cheap sensor has room for a few. Which ones, and how
-much accuracy do they cost?*
+*A spectrometer measures the absorbance of meat at 100 wavelengths. A cheap sensor has room for a few. Which ones, and
+how much accuracy do they cost?*
 
-The Tecator data have the near-infrared spectra of 215 samples of minced meat, from 850 to 1,048 nm in steps of 2 nm, and
-their fat content by chemical analysis. They are not part of the package: ``fetch_tecator`` finds them in the folder that
-``HARDTHRESH_DATA`` names. Without them, this page simulates spectra by Beer's law, and its first line says so.
+The Tecator data have the near-infrared spectra of 215 samples of minced meat, from 850 to 1,048 nm in steps of 2 nm,
+and their fat content by chemical analysis. They are not part of the package: ``fetch_tecator`` finds them in the folder
+that ``HARDTHRESH_DATA`` names. Without them, this page simulates spectra by Beer's law, and its first line says so.
 """
 
 import numpy as np
@@ -101,8 +101,9 @@ plt.show()
 # %%
 # What to conclude, and what not
 # ------------------------------
-# Two wavelengths are nearly as accurate as all hundred: a cheap sensor is possible. The proof says that no other pair is
-# better *on these samples*; the alternatives say that a sensor some nanometres off would do as well, so choose among them
-# by what filters cost. Two things are not shown. The scaling used the whole spectrum, which a sensor of two wavelengths
-# does not see: a device needs a third and fourth channel for level and contrast, or another correction, to be tested in
-# the same way. And 65 samples of one instrument and one kind of meat do not tell how well the sensor works elsewhere.
+# Two wavelengths are nearly as accurate as all hundred: a cheap sensor is possible. The proof says that no other pair
+# is better *on these samples*; the alternatives say that a sensor some nanometres off would do as well, so choose among
+# them by what filters cost. Two things are not shown. The scaling used the whole spectrum, which a sensor of two
+# wavelengths does not see: a device needs a third and fourth channel for level and contrast, or another correction, to
+# be tested in the same way. And 65 samples of one instrument and one kind of meat do not tell how well the sensor works
+# elsewhere.

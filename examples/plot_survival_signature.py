@@ -2,13 +2,13 @@
 A signature of survival
 =======================
 
-*Which few measurements at the start of a trial tell who will stay without progression, and do the treatments count among
-them?*
+*Which few measurements at the start of a trial tell who will stay without progression, and do the treatments count
+among them?*
 
 The AIDS Clinical Trials Group Study 175 (Hammer et al., 1996), which the package contains: 2,139 patients with HIV, of
-whom 521 had an event, a fall of the CD4 count by half, AIDS or death. The others were *censored*: their observation ended
-before. There are 16 measurements before the treatment, and three columns for the treatments; the reference is zidovudine
-alone.
+whom 521 had an event, a fall of the CD4 count by half, AIDS or death. The others were *censored*: their observation
+ended before. There are 16 measurements before the treatment, and three columns for the treatments; the reference is
+zidovudine alone.
 """
 
 import numpy as np
@@ -39,8 +39,8 @@ plt.show()
 # %%
 # Which ones?
 # -----------
-# A hazard ratio says how many times more frequent events are: for a column of 0 and 1 where it is 1, for the others where
-# the value is larger by one standard deviation.
+# A hazard ratio says how many times more frequent events are: for a column of 0 and 1 where it is 1, for the others
+# where the value is larger by one standard deviation.
 
 for name, coefficient, spread in zip(X.columns, model.coef_, X.std(), strict=True):
     if coefficient:
@@ -51,8 +51,8 @@ for name, coefficient, spread in zip(X.columns, model.coef_, X.std(), strict=Tru
 # How well does it tell patients apart?
 # -------------------------------------
 # Three equal groups of the patients of the test by their predicted risk. Steps are what was observed, dashed lines what
-# the model predicts. The score is the concordance: the share of pairs in which the patient with the higher predicted risk
-# has the event first; .5 is guessing.
+# the model predicts. The score is the concordance: the share of pairs in which the patient with the higher predicted
+# risk has the event first; .5 is guessing.
 
 print(f"concordance {model.score(X_test, y_test):.2f} on patients of the test")
 everything = ht.SparseCoxRegression(n_nonzero_coefs=X.shape[1]).fit(X, y)
@@ -79,8 +79,8 @@ for name, share in sorted(zip(X.columns, half.inclusion_frequencies_, strict=Tru
 # ------------------------------
 # A low CD4 count at the start, symptoms, and treatment by zidovudine alone go with earlier events; a model of a few
 # columns orders new patients as well as one of all. The treatments were assigned at random, so that their hazard ratios
-# estimate effects of the treatment. Those of the other columns do not: they are associations, and a column such as CD8 has
-# its meaning beside CD4 only. The concordance is far from 1: many patients with a high risk have no event for years, so
-# do not decide on single patients by the score. The hazard ratios come from the patients who chose the columns, and are
-# too far from 1 on average; ``model.inference(X, y, kind="split")`` gives intervals without this bias
+# estimate effects of the treatment. Those of the other columns do not: they are associations, and a column such as CD8
+# has its meaning beside CD4 only. The concordance is far from 1: many patients with a high risk have no event for
+# years, so do not decide on single patients by the score. The hazard ratios come from the patients who chose the
+# columns, and are too far from 1 on average; ``model.inference(X, y, kind="split")`` gives intervals without this bias
 # (:doc:`/guide/believe`). Cox's model is described in :doc:`/guide/survival`.

@@ -6,8 +6,8 @@ Text with 130,000 columns
 
 20 Newsgroups: 18,846 posts of 1993, split by date, as counts of 130,107 words. The data are not part of the package:
 ``fetch_news20`` finds them in the folder that ``HARDTHRESH_DATA`` names, or downloads them from the address in
-``HARDTHRESH_DATA_URL``. Without them this page asks a smaller question of texts that are on every machine with SciPy: is a
-docstring about statistics? The first line of its output says which data were used; the conclusions are about 20
+``HARDTHRESH_DATA_URL``. Without them this page asks a smaller question of texts that are on every machine with SciPy:
+is a docstring about statistics? The first line of its output says which data were used; the conclusions are about 20
 Newsgroups.
 """
 
@@ -56,8 +56,8 @@ print(f"{counts.shape[0]:,} texts for the fit, {counts.shape[1]:,} columns, {y.m
 # %%
 # Few words
 # ---------
-# Counts become frequencies weighted by rarity (tf-idf). They are not standardised, or a word that occurs once would count
-# as much as a common one; and the ridge is small, because these columns are. The table stays sparse all the time.
+# Counts become frequencies weighted by rarity (tf-idf). They are not standardised, or a word that occurs once would
+# count as much as a common one; and the ridge is small, because these columns are. The table stays sparse all the time.
 
 weights = TfidfTransformer(sublinear_tf=True).fit(counts)
 X, X_new = weights.transform(counts), weights.transform(counts_new)
@@ -114,9 +114,9 @@ plt.show()
 # %%
 # What to conclude, and what not
 # ------------------------------
-# Thirty words of 130,107 rank later posts well, and somewhat better than the lasso with as many; a hundred come nearer to
-# all words, and none of these models reaches them. So choose few words where somebody has to read, check or run the filter
-# by hand, and all words where only the ranking counts. Read the words before you use the filter: "henry", "baalke", "dietz"
-# and "mccall" are people who posted a lot in 1993, and "alaska", "digex" and "ucsc" are where others wrote from. Such
-# shortcuts are right on posts of the same weeks and wrong a year later, and the split by date, a few weeks, does not show
-# it. Only reading does. Remove signatures and headers before the fit if the filter is to last.
+# Thirty words of 130,107 rank later posts well, and somewhat better than the lasso with as many; a hundred come nearer
+# to all words, and none of these models reaches them. So choose few words where somebody has to read, check or run the
+# filter by hand, and all words where only the ranking counts. Read the words before you use the filter: "henry",
+# "baalke", "dietz" and "mccall" are people who posted a lot in 1993, and "alaska", "digex" and "ucsc" are where others
+# wrote from. Such shortcuts are right on posts of the same weeks and wrong a year later, and the split by date, a few
+# weeks, does not show it. Only reading does. Remove signatures and headers before the fit if the filter is to last.

@@ -1,4 +1,4 @@
-"""The gallery of the documentation: each page is listed, tells its story to the end, and runs with or without its data."""
+"""The gallery of the documentation: pages are listed, come to a conclusion, and run with or without their data."""
 
 import re
 import runpy
