@@ -22,7 +22,8 @@ print(f"{colon.data.shape[0]} tissues, {colon.data.shape[1]} genes")
 # Cross-validation fits models with 1 to 12 genes in each fold. The band is one standard error of the mean score. It is
 # wide: 62 tissues are too few to distinguish neighbouring numbers of genes.
 
-model = ht.SparseLogisticRegressionCV(n_nonzero_coefs=range(1, 13), cv=5).fit(colon.data, colon.target)
+model = ht.SparseLogisticRegressionCV(n_nonzero_coefs=range(1, 13), cv=5, averaging="none")
+model.fit(colon.data, colon.target)
 figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
 plot_cv(model, axis)
 figure.suptitle("Held-out score for each number of genes")
