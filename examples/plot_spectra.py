@@ -7,7 +7,8 @@ how much accuracy do they cost?*
 
 The Tecator data have the near-infrared spectra of 215 samples of minced meat, from 850 to 1,048 nm in steps of 2 nm,
 and their fat content by chemical analysis. They are not part of the package: ``fetch_tecator`` finds them in the folder
-that ``HARDTHRESH_DATA`` names. Without them, this page simulates spectra by Beer's law, and its first line says so.
+that ``HARDTHRESH_DATA`` names, or downloads them. Without them, this page simulates spectra by Beer's law, and its
+first line says so.
 """
 
 import numpy as np

@@ -5,10 +5,9 @@ Text with 130,000 columns
 *Is a post about space? I want a filter with a few dozen words that I can read, not a black box with 130,000 weights.*
 
 20 Newsgroups: 18,846 posts of 1993, split by date, as counts of 130,107 words. The data are not part of the package:
-``fetch_news20`` finds them in the folder that ``HARDTHRESH_DATA`` names, or downloads them from the address in
-``HARDTHRESH_DATA_URL``. Without them this page asks a smaller question of texts that are on every machine with SciPy:
-is a docstring about statistics? The first line of its output says which data were used; the conclusions are about 20
-Newsgroups.
+``fetch_news20`` finds them in the folder that ``HARDTHRESH_DATA`` names, or downloads them. Without them this page asks
+a smaller question of texts that are on every machine with SciPy: is a docstring about statistics? The first line of its
+output says which data were used; the conclusions are about 20 Newsgroups.
 """
 
 import inspect
