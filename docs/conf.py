@@ -2,8 +2,10 @@
 
 import csv
 import inspect
+import re
 from importlib import import_module
 from math import inf
+from pathlib import Path
 from statistics import median
 
 from docutils import nodes
@@ -12,6 +14,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 from sphinx.util.rst import escape
+from sphinx_gallery.sorting import ExplicitOrder
 
 import hardthresh
 from hardthresh.cli.reproduce import load_runner
@@ -59,10 +62,14 @@ autodoc_typehints = "none"  # numpydoc's parameter lists already say it
 numpydoc_show_class_members = False  # the class template lists them
 numpydoc_xref_param_type = False
 
+HEADERS = [Path(__file__).parents[1] / "examples" / folder / "GALLERY_HEADER.rst" for folder in ("", "methods")]
+PAGES = [name for header in HEADERS for name in re.findall(r"plot_\w+\.py", header.read_text(encoding="utf-8"))]
+
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": "/plot_",
+    "within_subsection_order": ExplicitOrder(PAGES),
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_memory": False,
