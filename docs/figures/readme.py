@@ -71,7 +71,8 @@ def losses() -> str:
     return wrap(
         f"""On {goals[f"real sets: {close}"]} of the real tables and {goals[f"simulated cells: {close}"]} of the
         simulated ones, no other sparse method predicts better than `hardthresh` by more than one standard
-        error; on the rest, one does. Its models have {goals[f"real sets: {fewer}"]} and {goals[f"simulated cells: {fewer}"]} of the features of
+        error; on the rest, one does. Its models have {goals[f"real sets: {fewer}"]} and
+        {goals[f"simulated cells: {fewer}"]} of the features of
         the lasso. Where there is nothing to find, {goals["nothing to find: models without a feature"]} of its models
         are empty."""
     )

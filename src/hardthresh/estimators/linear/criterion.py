@@ -151,7 +151,8 @@ class CriterionPath:
         if self.criterion.name != "ebic" and columns > rows:
             warn(
                 f"{label} chooses {what} out of {columns:,} columns by {rows:,} {what_counts}: the search itself "
-                f'overfits, which this criterion does not account for; use criterion="ebic", or {validated}',
+                f'overfits, which this criterion accounts for too little or not at all; use criterion="ebic", '
+                f"or {validated}",
                 CriterionWarning,
             )
         instead = "the model has none"
