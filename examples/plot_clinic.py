@@ -47,10 +47,10 @@ plt.show()
 # %%
 # What is a cheaper prediction worth?
 # -----------------------------------
-# This is the same study with other limits for a prediction. (The ``UserWarning`` says that below the two lowest
-# limits the budget of the study does not allow it to explore the most expensive panels.) The errors are those on
-# 4,000 patients who come later. The dashed line is least squares on the complete table, which would have cost 218
-# for each patient of the study.
+# This is the same study with other limits for a prediction. (The ``UserWarning`` says that with the two lowest
+# limits, panels that cost more than the limit cannot be explored and are not bought.) The errors are those on 4,000
+# patients who come later. The dashed line is least squares on the complete table, which would have cost 218 for
+# each patient of the study.
 
 later = make_clinic(4000, seed=1)
 X_later = later.to_pandas()
