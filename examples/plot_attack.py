@@ -4,8 +4,9 @@ An attack on a classifier
 
 *How many broken pixels does it take until my classifier of digits fails on most images?*
 
-The digits of scikit-learn, 1,797 images of 8 x 8 pixels, and a small network of torch. A *universal* perturbation
-changes the same few pixels in every image, as dirt on a lens does. Test models that are yours in this way.
+The data are the digits of scikit-learn, 1,797 images of 8 x 8 pixels, and the model is a small torch network. A
+*universal* perturbation changes the same few pixels in every image, as dirt on a lens does. Use it to test your own
+models.
 """
 
 import numpy as np
@@ -39,8 +40,8 @@ network = fit_network(X[train], y[train])
 # %%
 # The worst pixels
 # ----------------
-# They are searched on the images of the training and judged on 597 others. For comparison, the same number of pixels at
-# random places, black or white at random: the mean of 100 draws.
+# The search uses the training images, and the evaluation uses 597 others. For comparison, the same number of pixels
+# are made black or white at random places; the result is the mean of 100 draws.
 
 numbers = [1, 2, 3, 5, 8]
 attacks = [universal_perturbation(network, X[train], y[train], k=k, seed=0) for k in numbers]
@@ -87,8 +88,8 @@ plt.show()
 # %%
 # Does a defence help?
 # --------------------
-# The network is trained again on images in which 15 % of the pixels are black or white. The perturbation of the first
-# network is now less harmful. But what counts is the one that is made for the new network:
+# The network is trained again on images in which 15 % of the pixels are black or white. The perturbation of the
+# first network is now less harmful. But the perturbation that is made for the new network is the one that counts:
 
 noisy = np.concatenate([X[train]] * 4)
 broken = rng.random(noisy.shape) < 0.15
@@ -101,8 +102,8 @@ for name, attack in (("of the first network", attacks[3]), ("of its own", own)):
 # %%
 # What to conclude, and what not
 # ------------------------------
-# Random damage says little about the worst case: a few pixels in the right places break this network, which survives as
-# many random ones. Judge a defence by an attack that knows it. The accuracies are upper bounds on the worst case: the
-# search is a heuristic, a stronger perturbation may exist, and finding none would not prove a model robust. The network
-# is small, the images are coarse, and pixels may become black or white. For other images, budgets and ranges see
-# :doc:`/guide/robustness`.
+# Random damage says little about the worst case: a few pixels in the right places break this network, which
+# survives as many random ones. Evaluate a defence with an attack on the defended model. The accuracies are upper
+# bounds on the worst case: the search is a heuristic, a stronger perturbation may exist, and finding none would not
+# prove a model robust. The network is small, the images are coarse, and pixels may become black or white. For other
+# images, budgets and ranges see :doc:`/guide/robustness`.

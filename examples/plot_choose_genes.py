@@ -4,7 +4,7 @@ Which genes distinguish tumours?
 
 *I have 62 tissue samples and 2,000 genes. How many genes does a good classifier need, and which ones?*
 
-The colon data of Alon et al. (1999), which the package contains: 40 tumours and 22 normal tissues.
+The package contains the colon data of Alon et al. (1999): 40 tumours and 22 normal tissues.
 """
 
 from matplotlib import pyplot as plt
@@ -41,9 +41,9 @@ figure.suptitle("The chosen genes")
 plt.show()
 
 # %%
-# Would other tissues lead to the same genes? The bars show the share of 100 half-samples that choose each gene, for the
-# ten genes that are chosen most often; those of the model are dark. The ``NothingFoundWarning`` says that no gene
-# reaches the share of three quarters that stability selection asks for.
+# Would other tissues lead to the same genes? The bars show the share of 100 half-samples that choose each gene, for
+# the ten genes that are chosen most often; the genes of the model are dark. The ``NothingFoundWarning`` says that no
+# gene reaches the share of three quarters that stability selection asks for.
 
 stability = ht.StabilitySelection(ht.SparseLogisticRegression(n_nonzero_coefs=model.n_nonzero_coefs_))
 stability.fit(colon.data, colon.target)
@@ -71,8 +71,8 @@ print(f"accuracy {outer.mean():.2f}, and {(colon.target == 1).mean():.2f} by alw
 # %%
 # What to conclude, and what not
 # ------------------------------
-# A few genes tell most tumours from normal tissue: the accuracy on tissues that were not used is well above that of a
-# constant answer. Which genes is another question. No gene is chosen by half of the half-samples: genes are correlated,
-# each has many substitutes, and 31 tissues are few. So do not report the list as *the* genes of colon cancer, and do
-# not read a missing gene as one without a role. The model describes one laboratory and one array, until it has been
-# tested on others.
+# A few genes distinguish most tumours from normal tissue: the accuracy on held-out tissues is well above that of a
+# constant prediction. It is less clear which genes these are. No gene is chosen by half of the half-samples: genes
+# are correlated, each has many substitutes, and 31 tissues are few. So do not report the list as *the* genes of
+# colon cancer, and do not conclude that a missing gene has no role. The model only describes one laboratory and one
+# array until it has been tested on others.

@@ -23,8 +23,8 @@ print(f"{len(clinic.prices)} panels: {clinic.prices}")
 # %%
 # Learn within a budget
 # ---------------------
-# At most half of the full price may be spent on each patient of the study, and at most 75 on each later prediction. The
-# model chooses the panels, patient by patient; what it is not allowed to buy it never sees.
+# At most half of the full price may be spent on each patient of the study, and at most 75 on each later prediction.
+# The model chooses the panels, patient by patient. It never sees values that it is not allowed to buy.
 
 terms = {"n_nonzero_coefs": 7, "costs": clinic.prices, "panels": clinic.panels, "budget": 110.0}
 model = ht.LimitedAttributeRegression(**terms, prediction_budget=75.0).fit(X, clinic.y)
@@ -35,8 +35,8 @@ print(
 print(f"a prediction costs {spent.per_prediction:.0f} and needs", ", ".join(model.required_features_))
 
 # %%
-# Each patient is predicted before the model learns from them, so the curve is an honest estimate of the error at each
-# time. The dotted line is the noise, which nobody can predict.
+# Each patient is predicted before the model learns from them, so the curve is an unbiased estimate of the error at
+# each time. The dotted line is the noise, which no model can predict.
 
 figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
 plot_learning_curve(model, axis)
@@ -47,10 +47,10 @@ plt.show()
 # %%
 # What is a cheaper prediction worth?
 # -----------------------------------
-# The same study with other limits for a prediction. (The ``UserWarning`` says that below the two lowest limits the
-# budget of the study does not allow it to explore the most expensive panels.) The errors are those on 4,000 patients
-# who come later. The dashed line is least squares on the complete table, which would have cost 218 for each patient of
-# the study.
+# This is the same study with other limits for a prediction. (The ``UserWarning`` says that with the two lowest
+# limits, panels that cost more than the limit cannot be explored and are not bought.) The errors are those on 4,000
+# patients who come later. The dashed line is least squares on the complete table, which would have cost 218 for
+# each patient of the study.
 
 later = make_clinic(4000, seed=1)
 X_later = later.to_pandas()
@@ -79,9 +79,10 @@ for price, one in zip(prices, models, strict=True):
 # %%
 # What to conclude, and what not
 # ------------------------------
-# Half of the money was enough to learn the model that complete examinations give, and a prediction needs less than a
-# third of a full examination. The curve shows what each step down in price costs, so that a clinic can choose. Where a
-# budget excludes a panel, a correlated value takes its place, as glucose does for HbA1c: a value that is bought need
-# not have an effect. These patients follow a linear model with independent noise, the same for the whole study, and the
-# true values number exactly seven. Real patients differ in all of this. Try the purchase first on a complete table of
-# an earlier study, and see :doc:`/guide/limited` on patients who do not come, journals, and two classes.
+# Half of the money was enough to learn the model that complete examinations give, and a prediction costs less than
+# a third of a full examination. The curve shows how much accuracy each cheaper option loses, so a clinic can
+# choose. If a budget excludes a panel, a correlated value replaces it, as glucose replaces HbA1c: a value that is
+# bought may have no effect. These patients follow a linear model with independent noise, the same for the whole
+# study, and exactly seven values have an effect. None of this holds for real patients. First test the purchase on a
+# complete table of an earlier study. :doc:`/guide/limited` describes patients who do not come, journals, and two
+# classes.

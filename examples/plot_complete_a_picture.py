@@ -4,8 +4,8 @@ Complete a picture
 
 *Half of the pixels of a photograph are lost. Can the others tell what was there?*
 
-One of the photographs in scikit-learn, in grey and at half its resolution. Rows and columns of a picture resemble one
-another, so that a matrix of low rank, a sum of a few dozen outer products, represents most of it.
+The picture is one of the photographs in scikit-learn, in grey and at half its resolution. Its rows and columns
+resemble one another, so a low-rank matrix, a sum of a few dozen outer products, represents most of it.
 """
 
 import numpy as np
@@ -32,9 +32,9 @@ for rank, score in zip(model.candidates_, model.mean_scores_, strict=True):
 # %%
 # How good is the result?
 # -----------------------
-# Compare with two other ways: for each row, the mean of the most similar rows; and for each pixel, linear interpolation
-# between the nearest pixels that are left. The measure is the signal-to-noise ratio in decibels on the lost pixels,
-# where 6 dB more is half the error.
+# We compare the low rank with two other methods: the mean of the most similar rows for each row, and linear
+# interpolation between the nearest remaining pixels for each lost pixel. The measure is the signal-to-noise ratio
+# in decibels on the lost pixels; 6 dB more means half the error.
 
 
 def decibels(image):
@@ -69,8 +69,8 @@ print(f"{model.U_.size + model.V_.size} numbers instead of {photograph.size}")
 # What to conclude, and what not
 # ------------------------------
 # A low rank recovers the composition of the picture from half of its pixels, and its rank was chosen without any
-# knowledge about pictures. That is its strength and its limit: it does not know which pixels are neighbours, nor that
-# similar rows are near one another. Leaves and roofs have details in every direction, and stripes appear where the
-# picture should be smooth. Both other ways are better here, and methods made for images are better still. Use a low
-# rank for tables whose rows and columns have no order, such as ratings
+# knowledge about pictures. This is also its limit: it does not know which pixels are neighbours, nor that similar
+# rows are near one another. Leaves and roofs have details in every direction, and stripes appear where the picture
+# should be smooth. Both other methods are better here, and methods made for images are even better. Use a low rank
+# for tables whose rows and columns have no order, such as ratings
 # (:ref:`sphx_glr_auto_examples_methods_plot_complete_ratings.py`) or measurements.

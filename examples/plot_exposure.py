@@ -4,10 +4,10 @@ Counts with exposure
 
 *Which ships are damaged most often, if some were at sea for a hundred times as long as others?*
 
-The numbers of damage incidents by waves to the forward section of cargo ships, from Lloyd's Register of Shipping, as
-printed in McCullagh and Nelder (1989), *Generalized Linear Models*, section 6.3.2. Each row is a type of ship (A to E),
-the years in which the ships were built (from 1960, 65, 70 or 75 on), the period of operation (from 1960 or from 1975
-on), the months that all these ships were at sea, and the number of incidents.
+The data are the numbers of incidents in which waves damaged the forward section of cargo ships, from Lloyd's Register
+of Shipping, as printed in McCullagh and Nelder (1989), *Generalized Linear Models*, section 6.3.2. Each row is a type
+of ship (A to E), the years in which the ships were built (from 1960, 65, 70 or 75 on), the period of operation (from
+1960 or from 1975 on), the months that all these ships were at sea, and the number of incidents.
 """
 
 import numpy as np
@@ -64,8 +64,8 @@ plt.show()
 #
 # Are the counts Poisson?
 # -----------------------
-# The bars of the rootogram hang from the numbers of rows that the model expects for each count; they end at zero if the
-# model is right. The dispersion, the mean squared Pearson residual, is 1 for Poisson counts.
+# The bars of the rootogram hang from the number of rows that the model expects for each count; they end at zero if
+# the model is right. The dispersion, the mean squared Pearson residual, is 1 for Poisson counts.
 
 predicted = rates.predict(X, offset=np.log(ships.months))
 squares = (ships.incidents - predicted) ** 2 / predicted
@@ -86,7 +86,8 @@ print(list(overdispersed.get_feature_names_out()), f"dispersion parameter {overd
 # %%
 # What to conclude, and what not
 # ------------------------------
-# An exposure belongs into the model as an offset; without it the largest fleet looks the most dangerous. Ships built
-# before 1965 were damaged less often in a month at sea, and this conclusion does not depend on the loss. That types A
-# and E are worse, and that damages increased after 1975, does: with counts as overdispersed as these, it may be chance.
-# 34 rows are few, and nobody assigned ships to types or seas at random, so that no level is shown to *cause* damage.
+# Include an exposure in the model as an offset; without it the largest fleet looks the most dangerous. Ships built
+# before 1965 were damaged less often per month at sea, and this conclusion does not depend on the loss. Two other
+# conclusions do: types A and E are worse, and damages increased after 1975. With counts as overdispersed as these,
+# they may be due to chance. There are only 34 rows, and ships were not assigned to types or seas at random, so the
+# data do not show that any level *causes* damage.

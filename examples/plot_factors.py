@@ -4,8 +4,8 @@ Columns of categories
 
 *My columns are categories with several levels. Which of these columns matter, not which of their levels?*
 
-The 2,201 persons on board the *Titanic* by class, sex and age, and who survived: counts of the report of the British
-Board of Trade (1912), as in Dawson (1995), *Journal of Statistics Education* 3(3).
+The data give class, sex, age and survival of the 2,201 persons on board the *Titanic*. They are counts of the report
+of the British Board of Trade (1912), as in Dawson (1995), *Journal of Statistics Education* 3(3).
 """
 
 import numpy as np
@@ -44,8 +44,8 @@ for k in (1, 2, 3):
 # %%
 # How many?
 # ---------
-# Cross-validation compares them on persons that were not used for the fit. The table is sorted, so its rows are
-# shuffled.
+# Cross-validation compares numbers of columns on persons that were not used for the fit. The table is sorted, so
+# its rows are shuffled.
 
 from sklearn.model_selection import StratifiedKFold
 
@@ -56,7 +56,8 @@ for k, score in zip(model.candidates_, model.mean_scores_, strict=True):
 print("chosen:", list(model.get_feature_names_out()))
 
 # %%
-# Does it fit? For each of the fourteen groups, the share of survivors beside the model's probability:
+# Does it fit? The figure compares the share of survivors in each of the fourteen groups with the probability of the
+# model:
 
 crossed = groups[["class", "sex", "age"]].copy()
 for first, second in (("class", "sex"), ("class", "age"), ("sex", "age")):
@@ -78,9 +79,10 @@ plt.show()
 # What to conclude, and what not
 # ------------------------------
 # Class and sex cannot be judged apart: the best single column is their combination. The third column, sex by age,
-# hardly improves the score; two would do. Nearly all women of the first class survived and half of those of the third
-# did, while for men the class mattered less. A column with eight levels counts as one feature here because it is one
-# decision; if a level should count singly, use indicators, as in :ref:`sphx_glr_auto_examples_plot_exposure.py`. The
-# model describes these groups; it says nothing about why. Families travelled and died together, so that persons are not
-# independent, and differences between neighbouring scores are less certain than 2,201 rows suggest. Columns with many
-# levels and few rows are chosen by chance (:doc:`/guide/tables`).
+# hardly improves the score; two would do. Nearly all women of the first class survived, but only half of those of
+# the third class; for men the class mattered less. A column with eight levels counts as one feature here because it
+# is one decision. If each level should count as a feature, use indicators, as in
+# :ref:`sphx_glr_auto_examples_plot_exposure.py`. The model describes these groups; it says nothing about why.
+# Families travelled and died together, so persons are not independent, and differences between neighbouring scores
+# are less certain than 2,201 rows suggest. Columns with many levels and few rows may be chosen by chance
+# (:doc:`/guide/tables`).

@@ -4,10 +4,10 @@
 
 *My table is larger than the memory that I can spare. Can I fit the model of all its rows, and is a sample not enough?*
 
-A plant records 1,000 sensors and, for each record, the yield of the batch. No public table of this size can be had in
-seconds, so it is simulated: neighbouring sensors are correlated, and five of them matter, some by very little. The
-table of this page has 0.2 GB, because it is written whenever the documentation is built. With ``GIGABYTES = 5`` the
-same script gave the output at the end of the page.
+A plant records 1,000 sensors and, for each record, the yield of the batch. No public table of this size can be
+downloaded in seconds, so the table is simulated: neighbouring sensors are correlated, and five of them matter, some
+very little. The table of this page has 0.2 GB, because it is written whenever the documentation is built. With
+``GIGABYTES = 5`` the same script gave the output at the end of the page.
 """
 
 import tempfile
@@ -28,8 +28,8 @@ effects = {17: 1.0, 250: -0.3, 251: 0.15, 600: 0.05, 999: -0.03}
 # %%
 # Write the table
 # ---------------
-# A ``.npy`` file of float32, block by block, so that the script never holds more than a block. Your file is there
-# already; Parquet, HDF5, Zarr and Dask are read in the same way (:doc:`/guide/larger_than_memory`).
+# The script writes a ``.npy`` file of float32 block by block, so it never holds more than one block. You already
+# have a file; Parquet, HDF5, Zarr and Dask are read in the same way (:doc:`/guide/larger_than_memory`).
 
 folder = tempfile.TemporaryDirectory()
 path = Path(folder.name) / "sensors.npy"
@@ -51,7 +51,7 @@ print(f"{path.stat().st_size / 1e9:.1f} GB, {n_rows:,} rows, written in {time.pe
 # %%
 # Fit it
 # ------
-# A table in blocks takes the place of X. The criterion chooses the number of sensors.
+# A table in blocks replaces X. The criterion chooses the number of sensors.
 
 table = ht.from_file(path, y=yields)
 print(table)
@@ -90,7 +90,7 @@ axis.legend()
 plt.show()
 
 # %%
-# Is the answer that of the whole table? The certificate reads it again:
+# Is this the solution for the whole table? The certificate reads the table again:
 
 print(model.certificate())
 folder.cleanup()
@@ -99,9 +99,9 @@ folder.cleanup()
 # With 5 GB
 # ---------
 # On 28 November 2026 the script wrote and read a table of 5 GB on a virtual machine with two cores of an AMD EPYC
-# processor of 2.4 GHz, 24 GB of memory and a virtual disc, which eight other processes used at the same time. The times
-# of the clock are long for that reason; the whole script took 70 seconds of CPU time. Its memory was 0.5 GB at most
-# (``/usr/bin/time -v``), of which the libraries take 0.25.
+# processor of 2.4 GHz, 24 GB of memory and a virtual disc, which eight other processes used at the same time.
+# Therefore the elapsed times are long; the whole script took 70 seconds of CPU time. It used at most 0.5 GB of
+# memory (``/usr/bin/time -v``), including 0.25 GB for the libraries.
 #
 # .. code-block:: text
 #
@@ -119,10 +119,10 @@ folder.cleanup()
 #
 # What to conclude, and what not
 # ------------------------------
-# Memory does not grow with the rows, and the answer is that of all of them: 1,250,000 rows find all five sensors,
-# 50,000 rows find four, and a sample of 10,000 only the two with large effects. Do not conclude that a table has to be
-# read as a whole. Where effects are large, a sample finds them in a second; small ones may be found and still not
-# matter, as the last sensor here, which explains less than two ten-thousandths of the variance. A large table does not
-# remove bias either: columns that miss what matters, or rows of one plant only, miss it a million times. These sensors
-# are simulated, and a real table is sorted by time, which costs a reading or two more
-# (:doc:`/guide/larger_than_memory`).
+# Memory does not grow with the number of rows, and the model is fitted to all rows. A fit to 1,250,000 rows finds
+# all five sensors, a fit to 50,000 rows finds four, and a sample of 10,000 rows only the two with large effects. Do
+# not conclude that a table always has to be read as a whole. If effects are large, a sample finds them in a second.
+# Small effects may be found and still be unimportant: the last sensor here explains less than two ten-thousandths
+# of the variance. A large table does not remove bias either: if important columns are missing, or all rows come
+# from one plant, more rows do not help. These sensors are simulated. A real table is often sorted by time, which
+# takes one or two more readings (:doc:`/guide/larger_than_memory`).

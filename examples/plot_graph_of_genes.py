@@ -4,8 +4,8 @@ Which genes act together?
 
 *Many genes of my samples are correlated. Which pairs are related beyond what all the others explain?*
 
-The forty most variable genes of the colon data of Alon et al. (1999), which the package contains. A Gaussian graphical
-model with a given number of edges shows the strongest of these relations.
+The data are the forty most variable genes of the colon data of Alon et al. (1999), which the package contains. A
+Gaussian graphical model with a given number of edges shows the strongest of these relations.
 """
 
 import numpy as np
@@ -34,9 +34,9 @@ axis.set(xlabel="edges", ylabel="held-out log-likelihood", title="Held-out likel
 plt.show()
 
 # %%
-# The likelihood rises up to the largest number of edges, as the ``SearchRangeWarning`` says: most of these genes differ
-# between tumour and normal tissue, and such a hidden common cause leads to edges everywhere. But the curve flattens,
-# because few relations are strong. A budget of thirty edges shows these.
+# The likelihood rises up to the largest number of edges, as the ``SearchRangeWarning`` says: most of these genes
+# differ between tumour and normal tissue, and such a hidden common cause leads to edges everywhere. But the curve
+# flattens, because few relations are strong. A graph with thirty edges shows these.
 
 model = ht.SparseGaussianGraphicalModel(30, alpha=compared.alpha_).fit(genes)
 
@@ -73,8 +73,8 @@ plt.show()
 # %%
 # How far to trust it?
 # --------------------
-# ``positive_definite_adjustment_`` is 0 if the data suffice for the number of edges, and a second model of half of the
-# tissues shows how many edges are found again.
+# ``positive_definite_adjustment_`` is 0 if the data suffice for the number of edges. A second model, fitted to half
+# of the tissues, shows how many edges are found again.
 
 print(f"adjustment {model.positive_definite_adjustment_:.3f}, ridge {model.alpha_}")
 half = ht.SparseGaussianGraphicalModel(30, alpha=model.alpha_).fit(genes[::2])
@@ -84,7 +84,8 @@ print(f"found again: {len(pairs[0] & pairs[1])} of {len(pairs[0])}")
 # %%
 # What to conclude, and what not
 # ------------------------------
-# The edges at the top of the list are pairs worth looking at: each is strong given all other genes, and half of the
-# tissues find 18 of the thirty again. Do not conclude that pairs without an edge are independent. Thirty edges were
-# asked for, and the likelihood would take more. An edge has no direction and is no proof of a biological relation: two
-# probes of one gene, or a cause outside the forty genes, such as the share of tumour cells, lead to edges, too.
+# The edges at the top of the list are pairs worth looking at: each is strong given all other genes, and a fit to
+# half of the tissues finds 18 of the thirty again. Do not conclude that pairs without an edge are independent. We
+# asked for thirty edges, and more edges would increase the likelihood. An edge has no direction and is no proof of
+# a biological relation: two probes of one gene, or a cause outside the forty genes, such as the share of tumour
+# cells, lead to edges, too.

@@ -51,8 +51,9 @@ train, test = order[:150], order[150:]
 # %%
 # How many wavelengths?
 # ---------------------
-# For each number, the error on 65 samples that were not used, beside that of partial least squares, the usual method,
-# which uses all 100 wavelengths and chooses the number of its directions by cross-validation.
+# The figure shows the error on 65 held-out samples for each number of wavelengths. For comparison, it shows the
+# error of partial least squares, the usual method, which uses all 100 wavelengths and chooses its number of
+# components by cross-validation.
 
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.model_selection import GridSearchCV
@@ -77,7 +78,7 @@ plt.show()
 # %%
 # Which ones?
 # -----------
-# With few wavelengths the best set can be proved: no other pair fits these 150 samples better.
+# With few wavelengths, the best set can be proved optimal: no other pair fits these 150 samples better.
 
 pair = models[1]
 print("fat is predicted from", wavelengths[pair.support_], "nm, error", round(error(pair), 2), "%")
@@ -102,9 +103,9 @@ plt.show()
 # %%
 # What to conclude, and what not
 # ------------------------------
-# Two wavelengths are nearly as accurate as all hundred: a cheap sensor is possible. The proof says that no other pair
-# is better *on these samples*; the alternatives say that a sensor some nanometres off would do as well, so choose among
-# them by what filters cost. Two things are not shown. The scaling used the whole spectrum, which a sensor of two
-# wavelengths does not see: a device needs a third and fourth channel for level and contrast, or another correction, to
-# be tested in the same way. And 65 samples of one instrument and one kind of meat do not tell how well the sensor works
-# elsewhere.
+# Two wavelengths are nearly as accurate as all hundred: a cheap sensor is possible. The proof says that no other
+# pair is better *on these samples*. The alternatives show that a sensor a few nanometres off would be nearly as
+# good, so choose among them by the cost of the filters. Two things are not shown. First, the scaling used the whole
+# spectrum, which a sensor of two wavelengths does not measure: a device needs a third and fourth channel for level
+# and contrast, or another correction, which must be tested in the same way. Second, 65 samples of one instrument
+# and one kind of meat do not show how well the sensor works elsewhere.

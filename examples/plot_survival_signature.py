@@ -5,10 +5,10 @@ A signature of survival
 *Which few measurements at the start of a trial tell who will stay without progression, and do the treatments count
 among them?*
 
-The AIDS Clinical Trials Group Study 175 (Hammer et al., 1996), which the package contains: 2,139 patients with HIV, of
-whom 521 had an event, a fall of the CD4 count by half, AIDS or death. The others were *censored*: their observation
-ended before. There are 16 measurements before the treatment, and three columns for the treatments; the reference is
-zidovudine alone.
+The package contains the AIDS Clinical Trials Group Study 175 (Hammer et al., 1996), with 2,139 patients with HIV. 521
+of them had an event: a fall of the CD4 count by half, AIDS or death. The others were *censored*: their observation
+ended before an event. There are 16 measurements before the treatment, and three columns for the treatments; the
+reference is zidovudine alone.
 """
 
 import numpy as np
@@ -39,10 +39,10 @@ plt.show()
 # %%
 # Which ones?
 # -----------
-# A hazard ratio says how many times more frequent events are: for a column of 0 and 1 where it is 1, for the others
-# where the value is larger by one standard deviation. ``cd40`` and ``cd80`` are counts of CD4 and CD8 cells at the
-# start, ``karnof`` is the Karnofsky score of fitness, ``z30`` zidovudine in the month before, ``symptom`` symptoms of
-# HIV, ``drugs`` a history of injecting drugs; ``zdv_ddi``, ``zdv_zal`` and ``ddi`` are the three treatments.
+# A hazard ratio says how many times more frequent events are if a binary column is 1 instead of 0, or if another
+# column is larger by one standard deviation. ``cd40`` and ``cd80`` are counts of CD4 and CD8 cells at the start,
+# ``karnof`` is the Karnofsky score of fitness, ``z30`` zidovudine in the month before, ``symptom`` symptoms of HIV,
+# ``drugs`` a history of injecting drugs; ``zdv_ddi``, ``zdv_zal`` and ``ddi`` are the three treatments.
 
 for name, coefficient, spread in zip(X.columns, model.coef_, X.std(), strict=True):
     if coefficient:
@@ -52,9 +52,9 @@ for name, coefficient, spread in zip(X.columns, model.coef_, X.std(), strict=Tru
 # %%
 # How well does it tell patients apart?
 # -------------------------------------
-# Three equal groups of the patients of the test by their predicted risk. Steps are what was observed, dashed lines what
-# the model predicts. The score is the concordance: the share of pairs in which the patient with the higher predicted
-# risk has the event first; .5 is guessing.
+# The test patients are divided into three equal groups by their predicted risk. Steps show the observed survival,
+# dashed lines the predicted survival. The score is the concordance: the share of pairs in which the patient with
+# the higher predicted risk has the event first; .5 is guessing.
 
 print(f"concordance {model.score(X_test, y_test):.2f} on patients of the test")
 everything = ht.SparseCoxRegression(n_nonzero_coefs=X.shape[1]).fit(X, y)
@@ -69,7 +69,8 @@ figure.suptitle("Patients of the test by predicted risk")
 plt.show()
 
 # %%
-# Would other patients lead to the same columns? The share of 40 half-samples that choose each column:
+# Would other patients lead to the same columns? The output shows the share of 40 half-samples that choose each
+# column:
 
 same_number = ht.SparseCoxRegression(n_nonzero_coefs=model.n_nonzero_coefs_)
 half = ht.StabilitySelection(same_number, n_pairs=20, random_state=0).fit(X, y)
@@ -79,11 +80,12 @@ for name, share in sorted(zip(X.columns, half.inclusion_frequencies_, strict=Tru
 # %%
 # What to conclude, and what not
 # ------------------------------
-# A low CD4 count at the start, symptoms, and treatment by zidovudine alone go with earlier events; a model of nine
-# columns orders new patients as well as one of all nineteen. The number nine is not sharp: the curve is flat from eight
-# on, and CD4 alone has half of the gain. The treatments were assigned at random, so that their hazard ratios estimate
-# effects of the treatment. Those of the other columns do not: they are associations, and nobody should act on the one
-# of ``drugs``. The concordance is far from 1: many patients with a high risk have no event for years, so do not decide
-# on single patients by the score. The hazard ratios come from the patients who chose the columns, and are too far from
-# 1 on average; ``model.inference(X, y, kind="split")`` gives intervals without this bias (:doc:`/guide/believe`). Cox's
-# model is described in :doc:`/guide/survival`.
+# A low CD4 count at the start, symptoms, and treatment with zidovudine alone are associated with earlier events. A
+# model with nine columns ranks new patients as well as one with all nineteen. The number nine is uncertain: the
+# curve is flat from eight on, and CD4 alone gives half of the gain. The treatments were assigned at random, so
+# their hazard ratios estimate effects of the treatment. Those of the other columns are only associations, and
+# nobody should act on that of ``drugs``. The concordance is far from 1: many patients with a high risk have no
+# event for years, so do not use the score for decisions on single patients. The hazard ratios are estimated from
+# the same patients as the choice of the columns, so they are too far from 1 on average; ``model.inference(X, y,
+# kind="split")`` gives intervals without this bias (:doc:`/guide/believe`). Cox's model is described in
+# :doc:`/guide/survival`.

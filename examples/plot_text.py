@@ -4,10 +4,10 @@ Text with 130,000 columns
 
 *Is a post about space? I want a filter with a few dozen words that I can read, not a black box with 130,000 weights.*
 
-20 Newsgroups: 18,846 posts of 1993, split by date, as counts of 130,107 words. The data are not part of the package:
-``fetch_news20`` finds them in the folder that ``HARDTHRESH_DATA`` names, or downloads them. Without them this page asks
-a smaller question of texts that are on every machine with SciPy: is a docstring about statistics? The first line of its
-output says which data were used; the conclusions are about 20 Newsgroups.
+The data are 20 Newsgroups: 18,846 posts of 1993, split by date, as counts of 130,107 words. The data are not part of
+the package: ``fetch_news20`` finds them in the folder that ``HARDTHRESH_DATA`` names, or downloads them. Without them
+this page uses texts that are on every machine with SciPy, for a smaller question: is a docstring about statistics?
+The first line of the output says which data were used; the conclusions are about 20 Newsgroups.
 """
 
 import inspect
@@ -55,8 +55,9 @@ print(f"{counts.shape[0]:,} texts for the fit, {counts.shape[1]:,} columns, {y.m
 # %%
 # Few words
 # ---------
-# Counts become frequencies weighted by rarity (tf-idf). They are not standardised, or a word that occurs once would
-# count as much as a common one; and the ridge is small, because these columns are. The table stays sparse all the time.
+# Counts become frequencies weighted by rarity (tf-idf). They are not standardised, because otherwise a word that
+# occurs once would count as much as a common one. The ridge is small, because the values in these columns are
+# small. The table always stays sparse.
 
 weights = TfidfTransformer(sublinear_tf=True).fit(counts)
 X, X_new = weights.transform(counts), weights.transform(counts_new)
@@ -72,8 +73,9 @@ print("30 words:", ", ".join(models[30].get_feature_names_out(words)))
 # %%
 # How good is it?
 # ---------------
-# The average precision on later texts: the mean share of wanted texts among those with the highest scores. For
-# comparison, ridge logistic regression with a weight for every word, and the lasso with about as many words.
+# The measure is the average precision on later texts: the mean share of relevant texts among those with the highest
+# scores. For comparison, we fit ridge logistic regression with a weight for every word, and the lasso with about as
+# many words.
 
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
@@ -113,9 +115,10 @@ plt.show()
 # %%
 # What to conclude, and what not
 # ------------------------------
-# Thirty words of 130,107 rank later posts well, and somewhat better than the lasso with as many; a hundred come nearer
-# to all words, and none of these models reaches them. So choose few words where somebody has to read, check or run the
-# filter by hand, and all words where only the ranking counts. Read the words before you use the filter: "henry",
-# "baalke", "dietz" and "mccall" are people who posted a lot in 1993, and "alaska", "digex" and "ucsc" are where others
-# wrote from. Such shortcuts are right on posts of the same weeks and wrong a year later, and the split by date, a few
-# weeks, does not show it. Only reading does. Remove signatures and headers before the fit if the filter is to last.
+# Thirty of 130,107 words rank later posts well, and somewhat better than the lasso with as many words. A hundred
+# words are closer to the accuracy of all words, but none of these models reaches it. So choose few words if
+# somebody has to read, check or run the filter by hand, and all words if only the ranking counts. Read the words
+# before you use the filter: "henry", "baalke", "dietz" and "mccall" are people who posted a lot in 1993, and
+# "alaska", "digex" and "ucsc" are places from which others wrote. Such shortcuts work on posts of the same weeks
+# and fail a year later. The split by date covers only a few weeks, so it does not show this problem; you have to
+# read the words. Remove signatures and headers before the fit if the filter is to last.

@@ -4,8 +4,9 @@ When did the level change?
 
 *My series has a level that jumps, or a slope that changes, a few times. When, and how often?*
 
-The annual flow of the Nile at Aswan from 1871 to 1970 in 10⁸ m³, as published by Cobb (1978), *Biometrika* 65, 243-251.
-A dam was begun at Aswan in 1898, and rainfall in the highlands of Ethiopia fell at about that time.
+The data are the annual flow of the Nile at Aswan from 1871 to 1970 in 10⁸ m³, as published by Cobb (1978),
+*Biometrika* 65, 243-251. The construction of a dam at Aswan began in 1898, and rainfall in the highlands of Ethiopia
+decreased at about that time.
 """
 
 import numpy as np
@@ -41,8 +42,8 @@ for jump in level.support_:
 # %%
 # Changes of the slope
 # --------------------
-# Integrated once more, the columns are ramps, which leave 0 in year j. The straight line itself is always in the model,
-# and each non-zero is a knot, a change of the slope:
+# If the columns are integrated once more, they are ramps, which are 0 up to year j and then increase. The straight
+# line itself is always in the model, and each non-zero is a knot, a change of the slope:
 #
 # .. math:: y_t = b_0 + b_1 t + \sum_{j=1872}^{1969} w_j \max(0, t - j) + \varepsilon_t
 
@@ -65,22 +66,22 @@ plt.show()
 # %%
 # How sure is the year?
 # ---------------------
-# No other single jump fits better: that is proved. Which years fit nearly as well?
+# It is proved that no other single jump fits better. Which years fit nearly as well?
 
 print(level.prove())
 for one in level.alternatives(tolerance=0.1).supports:
     print(f"{starts[one.numbers[0]]}: objective {one.excess:+.1%}")
 
 # %%
-# And would the criterion find a jump where there is none? The same years in random order have the same values, but no
+# Would the criterion also find a jump if there is none? In random order, the values are the same, but there is no
 # level that changes at a certain time:
 
 test = ht.permutation_test(ht.SparseLinearRegression(), steps, flow, n_permutations=49, random_state=0)
 print(test)
 
 # %%
-# The l1 norm instead of the count gives the trend filter of Kim and others (2009), *SIAM Review* 51(2). It shrinks the
-# jump:
+# With the l1 norm instead of the number of jumps, this is the trend filter of Kim and others (2009), *SIAM Review*
+# 51(2). It shrinks the jump:
 
 from sklearn.linear_model import LassoCV
 
@@ -90,10 +91,10 @@ print(f"jumps {starts[lasso.coef_ != 0]}, by {lasso.coef_[lasso.coef_ != 0].roun
 # %%
 # What to conclude, and what not
 # ------------------------------
-# The level fell once, by about a quarter, and 1899 is the best year for it; the years from 1897 to 1901 are within 10
-# %. A jump describes these years better than a line with knots by the same criterion: the two knots that are chosen,
-# 1898 and 1899, only make a jump out of slopes. Do not conclude *why*: the dam and the rainfall changed together, and
-# the series cannot tell them apart. The criterion takes the errors as independent and normal. Flows of neighbouring
-# years are correlated a little, which leads to too many jumps in series where that is strong; then fit the correlation,
-# too. And the permutation test asks whether the order of the years matters at all, not whether there was exactly one
-# jump.
+# The level fell once, by about a quarter, and 1899 is the best year for the jump; the loss with the years from 1897
+# to 1901 is within 10 %. By the same criterion, a jump describes these data better than a line with knots: the two
+# chosen knots, 1898 and 1899, only imitate a jump with slopes. Do not conclude *why*: the dam and the rainfall
+# changed together, and the series cannot tell them apart. The criterion assumes independent, normal errors. Flows
+# of neighbouring years are slightly correlated. In series with strong correlation, this leads to too many jumps;
+# then model the correlation, too. The permutation test only tests whether the order of the years matters at all,
+# not whether there was exactly one jump.
