@@ -23,7 +23,7 @@ print(f"{len(clinic.prices)} panels: {clinic.prices}")
 # %%
 # Learn within a budget
 # ---------------------
-# At most half of the full price may be spent on each patient of the study, and at most 75 on each later prediction.
+# About half of the full price may be spent on each patient of the study, and at most 75 on each later prediction.
 # The model chooses the panels, patient by patient. It never sees values that it is not allowed to buy.
 
 terms = {"n_nonzero_coefs": 7, "costs": clinic.prices, "panels": clinic.panels, "budget": 110.0}
