@@ -34,10 +34,10 @@ def check(folder):
     return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
 
 
+@only_at("pairs")
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed (Debian package chromium)")
 @pytest.mark.skipif(not (BROWSER / "node_modules").is_dir(), reason="make check-docs has not installed its packages")
-@only_at("pairs")
 def test_each_kind_of_fault_is_found(tmp_path):
     good = GOOD % '<p><a href="#top">up</a></p><div style="overflow: auto" tabindex="0"><pre>code</pre></div>'
     (tmp_path / "good.html").write_text(good, encoding="utf-8")
