@@ -3,6 +3,7 @@
 import json
 import signal
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +16,9 @@ from sklearn.metrics import log_loss
 
 import hardthresh as ht
 from hardthresh.comparison import ENTRANTS, verdict
-from hardthresh.comparison.targets import target_of
+from hardthresh.comparison.entries import Entry
+from hardthresh.comparison.scaling import Scaled
+from hardthresh.comparison.targets import Target, target_of
 from hardthresh.core.errors import InvalidInputError
 from levels import at
 
@@ -274,6 +277,39 @@ def test_where_nothing_predicts_no_method_is_recommended():
     assert "No method predicts better than the mean" in str(found)
 
 
+@dataclass(frozen=True)
+class Made:
+    """A comparison whose differences are given: of the first from the second, and its sign."""
+
+    ranked: list
+    reference: Entry
+    signs: dict
+    target: Target = field(default_factory=lambda: Target("squared", Y))
+
+    def in_every_fold(self, entry):
+        return True
+
+    def difference(self, name, reference=None):
+        return verdict.Difference(float(self.signs.get((name, reference), 0)), 0.1, 0.5)
+
+
+def test_what_is_not_better_than_no_features_is_not_recommended_though_it_beats_ours():
+    entries = {
+        name: Entry(
+            name, "", "", "", sparse=True, width=6, rounds=(0,), relative_losses=(loss,), features=(np.arange(2),)
+        )
+        for name, loss in (("risky", 0.7), ("safe", 0.8), ("hardthresh", 0.9))
+    }
+    signs = {("risky", "hardthresh"): -1, ("safe", None): -1}
+    found = verdict.verdict(Made([*entries.values()], entries["hardthresh"], signs))
+    assert found.recommended == "safe"
+    assert found.kind == "undecided"
+    assert "not better than the mean" in found.sentences[0]
+    both = signs | {("safe", "hardthresh"): -1}
+    found = verdict.verdict(Made([*entries.values()], entries["hardthresh"], both))
+    assert (found.kind, found.recommended) == ("lost", "safe")
+
+
 def test_without_a_sound_fit_there_is_no_verdict():
     found = compare({"concealer": Concealer()})
     assert found.verdict.kind == "no comparison"
@@ -362,6 +398,20 @@ def test_times_are_compared_by_the_partial_likelihood_of_all_rows():
         assert fold.null_loss == pytest.approx(expected)
 
 
+def test_losses_of_times_do_not_depend_on_the_unit_of_weights():
+    times = np.column_stack([RNG.exponential(np.exp(-1.5 * X[:, 1])), np.ones(60)])
+    train, test = np.arange(40), np.arange(40, 60)
+    plain = target_of(times, "cox", None, None)[0].held_out_loss(train, test, X[:, 1])
+    small = target_of(times, "cox", np.full(60, 1 / 60), None)[0].held_out_loss(train, test, X[:, 1])
+    assert small == pytest.approx(plain)
+
+
+def test_a_column_far_from_zero_is_not_constant():
+    seconds = 1.7e9 + np.arange(60.0)
+    for X_ in (np.c_[seconds, np.full(60, 0.1)], sparse.csc_array(np.c_[np.arange(60.0), np.full(60, 0.1)])):
+        assert Scaled.of(X_).columns.tolist() == [0]
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 def test_classes_have_probabilities_and_an_accuracy(classes):
     y = np.array(["low", "mid", "high"])[np.digitize(Y, [-1, 1])] if classes == 3 else Y > 0
@@ -399,6 +449,8 @@ def test_equal_seeds_give_equal_numbers():
 
 BAD = {
     "unknown": (lambda: compare(["laso"]), "unknown entrant 'laso'; known: hardthresh, lasso"),
+    "no list": (lambda: compare(Constant()), "a mapping from names to estimators"),
+    "estimators without names": (lambda: compare([Constant()]), "a mapping from names to estimators"),
     "one text": (lambda: compare("lasso"), "entrants must be a list of names, such as ['lasso']"),
     "twice": (lambda: compare(["lasso", "lasso"]), "'lasso' is given twice"),
     "none": (lambda: compare([]), "entrants is empty"),
@@ -409,6 +461,21 @@ BAD = {
     "folds": (lambda: compare(["lasso"], folds=1), "folds"),
     "many folds": (lambda: compare(["lasso"], folds=31), "60 rows of positive weight, too few for 31 outer folds"),
     "rare class": (lambda: compare(["lasso"], y=np.arange(60) < 2), "the smallest class has 2 rows"),
+    "rare class in inner folds": (
+        lambda: compare(["lasso"], y=np.arange(60) < 3, folds=2),
+        "too few for inner folds within 2 outer ones; use 3 outer folds",
+    ),
+    "missing label": (lambda: compare(["lasso"], y=np.where(Y > 0, "a", None)), "missing labels, the first in row"),
+    "not a number as a label": (
+        lambda: compare(["lasso"], y=np.where(np.arange(60) == 3, np.nan, Y > 0), loss="logistic"),
+        "y is nan in row 3",
+    ),
+    "no loss without features": (
+        lambda: compare({"a": Constant()}, y=np.r_[np.zeros(28), -1.0, 1.0], X=X[:30], folds=15),
+        "use fewer folds",
+    ),
+    "names of columns": (lambda: compare(["lasso"], feature_names=["a"]), "feature_names has 1 name, and X has 6"),
+    "weights as text": (lambda: compare(["lasso"], sample_weight=["a"] * 60), "sample_weight must have numbers"),
     "one value": (lambda: compare(["lasso"], y=np.ones(60)), "only one value"),
     "infinite": (lambda: compare(["lasso"], y=np.where(Y > 1, np.inf, Y)), "finite numbers"),
     "negative counts": (lambda: compare(["ridge"], loss="poisson"), "numbers >= 0, but y is -"),
