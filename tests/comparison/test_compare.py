@@ -200,6 +200,21 @@ def test_a_time_limit_stops_an_entrant_that_would_not_end():
     json.dumps(found.to_dict(), allow_nan=False)
 
 
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no interval timers")
+def test_a_time_limit_leaves_the_timer_of_the_caller():
+    def mine(number, frame):
+        pass
+
+    before, (waiting, _) = signal.signal(signal.SIGALRM, mine), signal.setitimer(signal.ITIMER_REAL, 1000.0)
+    try:
+        compare({"linear": LinearRegression()}, time_limit=500.0)
+        assert signal.getsignal(signal.SIGALRM) is mine
+        assert 500.0 < signal.getitimer(signal.ITIMER_REAL)[0] < 1000.0
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, waiting)
+        signal.signal(signal.SIGALRM, before)
+
+
 def test_losses_are_those_of_scikit_learn_relative_to_the_training_mean():
     found = compare({"linear": LinearRegression()})
     for fold, loss, relative in zip(found.rounds, found["linear"].losses, found["linear"].relative_losses, strict=True):
@@ -219,6 +234,7 @@ def test_the_standard_error_does_not_vanish_with_repeats():
     values = np.array([0.1, 0.2, 0.3, 0.2, 0.2])
     once = verdict.difference(values, 5)
     assert once.error == pytest.approx(values.std(ddof=1) * np.sqrt(1 / 5 + 1 / 4))
+    assert once.margin == pytest.approx(2.776445 * once.error)  # tables of Student's distribution with 4 degrees
     often = verdict.difference(np.tile(values, 200), 5)
     assert often.error > 0.45 * values.std()
     assert verdict.difference(values - 0.2, 5).sign == 0
