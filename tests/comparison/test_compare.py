@@ -18,7 +18,9 @@ import hardthresh as ht
 from hardthresh.comparison import ENTRANTS, verdict
 from hardthresh.comparison.entries import Entry
 from hardthresh.comparison.scaling import Scaled
+from hardthresh.comparison.tables import Prepared, features_of
 from hardthresh.comparison.targets import Target, target_of
+from hardthresh.comparison.training import Training, best_of_path
 from hardthresh.core.errors import InvalidInputError
 from levels import at
 
@@ -230,6 +232,20 @@ def test_losses_are_those_of_scikit_learn_relative_to_the_training_mean():
         assert fold.null_loss == pytest.approx(log_loss(labels[fold.test] == "yes", np.full(fold.test.size, p)))
 
 
+def test_a_path_is_chosen_by_rows_that_it_was_not_fitted_to():
+    def none_and_all(scaled, y, weights):
+        coef = np.linalg.lstsq(scaled.X, y - y.mean(), rcond=None)[0]
+        return [(np.zeros_like(coef), y.mean()), (coef, y.mean())]
+
+    noise = np.random.default_rng(1).standard_normal((40, 21))
+    target, *_ = target_of(noise[:, 0], "squared", None, None)
+    fitted = best_of_path(Training(noise[:, 1:], target, target.splits(5, 0)), none_and_all)
+    assert fitted.used.size == 0
+    target, *_ = target_of(noise[:, 0] + 9.0 * noise[:, 5], "squared", None, None)
+    fitted = best_of_path(Training(noise[:, 1:], target, target.splits(5, 0)), none_and_all)
+    assert fitted.used.size == 20
+
+
 def test_the_standard_error_does_not_vanish_with_repeats():
     values = np.array([0.1, 0.2, 0.3, 0.2, 0.2])
     once = verdict.difference(values, 5)
@@ -321,6 +337,10 @@ def test_what_is_not_better_than_no_features_is_not_recommended_though_it_beats_
     assert found.recommended == "safe"
     assert found.kind == "undecided"
     assert "not better than the mean" in found.sentences[0]
+    alone = verdict.verdict(Made([*entries.values()], entries["hardthresh"], {("safe", None): -1}))
+    assert alone.recommended == "safe"
+    assert "hardthresh does not predict better than the mean" in alone.sentences[-1]
+    assert "between hardthresh, risky and safe" in alone.sentences[0]
     both = signs | {("safe", "hardthresh"): -1}
     found = verdict.verdict(Made([*entries.values()], entries["hardthresh"], both))
     assert (found.kind, found.recommended) == ("lost", "safe")
@@ -370,6 +390,14 @@ def test_categories_and_missing_numbers_are_prepared_within_folds_and_counted_as
         assert {1, 2} <= {*entry.frequencies} <= {0, 1, 2}
         assert entry.relative_loss < 0.2
     assert found.names == ("a", "colour", "b")
+
+
+def test_numbers_are_filled_in_by_the_means_of_the_training_rows():
+    whole = features_of(np.array([[1.0], [np.nan], [3.0], [np.nan], [99.0]]), None, None, impute=True)
+    fold = Prepared.of(whole, np.arange(3), np.arange(3, 5))
+    assert fold.train.tolist() == [[1, 0], [2, 1], [3, 0]]
+    assert fold.test.tolist() == [[2, 1], [99, 0]]
+    assert fold.columns_of(np.array([1])).tolist() == [0]
 
 
 def test_sparse_tables_and_weights():

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-
 _AT_ONCE = 1e-6
 """Seconds until a timer that is overdue ends: the resolution of timers, since 0 would switch it off."""
 

@@ -217,9 +217,9 @@ def _not_lost(found: Compared, ours: Entry, same: list[Entry], worse: list[Entry
             f"{ours.name} predicts better than {_listed([entry.name for entry in worse])}, beyond the noise."
         )
     if same:
-        names = _listed([entry.name for entry in same])
+        names = _listed([ours.name, *(entry.name for entry in same)])
         sentences.append(
-            f"The folds do not decide between {ours.name} and {names}: the {_differences(same)} within the noise, "
+            f"The folds do not decide between {names}: the {_differences(same)} within the noise, "
             "which does not prove that they are equal."
         )
     good = [entry for entry in (ours, *same) if entry in useful] or [ours]
@@ -234,6 +234,11 @@ def _not_lost(found: Compared, ours: Entry, same: list[Entry], worse: list[Entry
         sentences.append(
             f"Use {choice.name}: no method with few features predicts better than {found.target.null}, beyond the "
             "noise."
+        )
+    elif ours not in good:
+        sentences.append(
+            f"Use {choice.name}: {_counted(choice)}. {ours.name} does not predict better than {found.target.null}, "
+            "beyond the noise."
         )
     else:
         sentences.append(
