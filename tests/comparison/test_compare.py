@@ -542,6 +542,24 @@ def test_bad_input_is_refused_with_what_to_do(name):
     assert message in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("names", "y", "loss"),
+    [
+        (["lasso", "elastic-net", "omp", "ridge", "forest"], Y, "squared"),
+        (["lasso", "ridge", "forest"], Y > 0, "logistic"),
+        (["ridge"], np.digitize(Y, [-1, 1]), "logistic"),
+        (["ridge", "forest"], np.exp(0.5 * Y), "gamma"),
+        (["ridge", "forest"], np.round(np.exp(0.5 * Y)), "poisson"),
+    ],
+)
+def test_methods_of_every_supported_scikit_learn_predict(names, y, loss):
+    """Names of its parameters have changed from release to release."""
+    found = compare(names, y=y, loss=loss, inner_folds=2)
+    for entry in found.entries:
+        assert entry.failures == ()
+        assert entry.relative_loss < 0.9
+
+
 @pytest.mark.parametrize("name", ["abess", "celer", *at("pairs", ["skglm"])])
 def test_peers_that_are_installed_find_the_features(name):
     pytest.importorskip(name, reason=f"{name} is not installed")

@@ -211,7 +211,7 @@ class _Contest:
         InvalidInputError
             If the model without features has no loss in one of them, beside which others could be measured.
         """
-        planned = []
+        planned: list[Round] = []
         for repeat in range(repeats):
             for train, test in self.target.splits(self.folds, self.seed + repeat):
                 planned.append(Round(len(planned), repeat, train, test, self._null_loss(train, test)))
