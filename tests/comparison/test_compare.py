@@ -341,6 +341,9 @@ def test_what_is_not_better_than_no_features_is_not_recommended_though_it_beats_
     assert alone.recommended == "safe"
     assert "hardthresh does not predict better than the mean" in alone.sentences[-1]
     assert "between hardthresh, risky and safe" in alone.sentences[0]
+    worse = {("safe", None): -1, ("safe", "hardthresh"): 1, ("risky", "hardthresh"): 1}
+    odd = verdict.verdict(Made([*entries.values()], entries["hardthresh"], worse))
+    assert (odd.kind, odd.recommended) == ("undecided", "safe")
     both = signs | {("safe", "hardthresh"): -1}
     found = verdict.verdict(Made([*entries.values()], entries["hardthresh"], both))
     assert (found.kind, found.recommended) == ("lost", "safe")

@@ -222,7 +222,7 @@ def _not_lost(found: Compared, ours: Entry, same: list[Entry], worse: list[Entry
             f"The folds do not decide between {names}: the {_differences(same)} within the noise, "
             "which does not prove that they are equal."
         )
-    good = [entry for entry in (ours, *same) if entry in useful] or [ours]
+    good = [entry for entry in (ours, *same) if entry in useful] or useful
     sparse = [entry for entry in good if not entry.uses_all]
     choice = _fewest(sparse) if sparse else min(good, key=lambda entry: entry.relative_loss)
     if ours in sparse and median(ours.counts) == median(choice.counts):
@@ -245,7 +245,7 @@ def _not_lost(found: Compared, ours: Entry, same: list[Entry], worse: list[Entry
             f"Use {choice.name}, if few features count: {_counted(choice)}, where {ours.name} has {_counted(ours)}, "
             "with no difference in loss beyond the noise."
         )
-    return Verdict("won" if not same else "undecided", choice.name, tuple(sentences))
+    return Verdict("won" if choice is ours and not same else "undecided", choice.name, tuple(sentences))
 
 
 def _fewest_within_noise(found: Compared, sparse: list[Entry]) -> Entry:
