@@ -21,10 +21,11 @@ from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parent.parent
 
-MAX_BYTES = {"abi3": 2_100_000, "none": 2_000_000, "sdist": 4_200_000}
-"""A fifth more than version 0.2.0 has: a file that does not belong there is seen, and growth is decided on."""
-MAX_FILES = {"abi3": 640, "none": 640, "sdist": 1500}
-"""The same, for the number of files."""
+MAX_BYTES = {"abi3": 2_400_000, "none": 2_250_000, "sdist": 4_250_000}
+"""A fifth more than there was in November 2026 (1,996,954, 1,875,412 and 3,550,000 bytes): a file that does not belong
+there is seen, and growth is decided on."""
+MAX_FILES = {"abi3": 670, "none": 670, "sdist": 1590}
+"""The same, for the number of files (558, 558 and 1,322)."""
 
 REQUIRED = ("hardthresh/py.typed", "hardthresh/datasets/data/colon.npz", "hardthresh/report/report.html.jinja")
 """Files of a wheel besides modules, without which a part of the package fails, or its types are not read."""

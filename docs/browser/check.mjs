@@ -171,6 +171,7 @@ async function checkSearch(tab, base) {
 
 async function main() {
   const pages = filesIn(ROOT).filter((file) => file.endsWith(".html") && !file.startsWith("_static/"));
+  if (!pages.length) report(ROOT, "there are no pages; build the documentation first");
   checkLinks(pages);
   if (!CHROMIUM) return console.log("Chromium is not installed (Debian package chromium): only links were checked");
   const { chromium } = await import("playwright-core");

@@ -54,8 +54,7 @@ def test_classes_and_categories_and_a_file_of_the_table(done, csv, folder):
     ],
 )
 def test_wrong_options_are_refused(refused, csv, options, message):
-    drop = () if "--loss" in options or options.count("--target") > 1 else ("--drop", "ill")
-    assert message in refused("compare", csv, *options, *(drop or ("--drop", "ill")))
+    assert message in refused("compare", csv, *options, "--drop", "ill")
 
 
 def test_an_interrupt_prints_what_is_complete_and_exits_with_130(run, csv, folder, monkeypatch):

@@ -3,6 +3,7 @@
 import json
 import signal
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +16,11 @@ from sklearn.metrics import log_loss
 
 import hardthresh as ht
 from hardthresh.comparison import ENTRANTS, verdict
-from hardthresh.comparison.targets import target_of
+from hardthresh.comparison.entries import Entry
+from hardthresh.comparison.scaling import Scaled
+from hardthresh.comparison.tables import Prepared, features_of
+from hardthresh.comparison.targets import Target, target_of
+from hardthresh.comparison.training import Training, best_of_path
 from hardthresh.core.errors import InvalidInputError
 from levels import at
 
@@ -197,6 +202,21 @@ def test_a_time_limit_stops_an_entrant_that_would_not_end():
     json.dumps(found.to_dict(), allow_nan=False)
 
 
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no interval timers")
+def test_a_time_limit_leaves_the_timer_of_the_caller():
+    def mine(number, frame):
+        pass
+
+    before, (waiting, _) = signal.signal(signal.SIGALRM, mine), signal.setitimer(signal.ITIMER_REAL, 1000.0)
+    try:
+        compare({"linear": LinearRegression()}, time_limit=500.0)
+        assert signal.getsignal(signal.SIGALRM) is mine
+        assert 500.0 < signal.getitimer(signal.ITIMER_REAL)[0] < 1000.0
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, waiting)
+        signal.signal(signal.SIGALRM, before)
+
+
 def test_losses_are_those_of_scikit_learn_relative_to_the_training_mean():
     found = compare({"linear": LinearRegression()})
     for fold, loss, relative in zip(found.rounds, found["linear"].losses, found["linear"].relative_losses, strict=True):
@@ -212,10 +232,25 @@ def test_losses_are_those_of_scikit_learn_relative_to_the_training_mean():
         assert fold.null_loss == pytest.approx(log_loss(labels[fold.test] == "yes", np.full(fold.test.size, p)))
 
 
+def test_a_path_is_chosen_by_rows_that_it_was_not_fitted_to():
+    def none_and_all(scaled, y, weights):
+        coef = np.linalg.lstsq(scaled.X, y - y.mean(), rcond=None)[0]
+        return [(np.zeros_like(coef), y.mean()), (coef, y.mean())]
+
+    noise = np.random.default_rng(1).standard_normal((40, 21))
+    target, *_ = target_of(noise[:, 0], "squared", None, None)
+    fitted = best_of_path(Training(noise[:, 1:], target, target.splits(5, 0)), none_and_all)
+    assert fitted.used.size == 0
+    target, *_ = target_of(noise[:, 0] + 9.0 * noise[:, 5], "squared", None, None)
+    fitted = best_of_path(Training(noise[:, 1:], target, target.splits(5, 0)), none_and_all)
+    assert fitted.used.size == 20
+
+
 def test_the_standard_error_does_not_vanish_with_repeats():
     values = np.array([0.1, 0.2, 0.3, 0.2, 0.2])
     once = verdict.difference(values, 5)
     assert once.error == pytest.approx(values.std(ddof=1) * np.sqrt(1 / 5 + 1 / 4))
+    assert once.margin == pytest.approx(2.776445 * once.error)  # tables of Student's distribution with 4 degrees
     often = verdict.difference(np.tile(values, 200), 5)
     assert often.error > 0.45 * values.std()
     assert verdict.difference(values - 0.2, 5).sign == 0
@@ -274,6 +309,46 @@ def test_where_nothing_predicts_no_method_is_recommended():
     assert "No method predicts better than the mean" in str(found)
 
 
+@dataclass(frozen=True)
+class Made:
+    """A comparison whose differences are given: of the first from the second, and its sign."""
+
+    ranked: list
+    reference: Entry
+    signs: dict
+    target: Target = field(default_factory=lambda: Target("squared", Y))
+
+    def in_every_fold(self, entry):
+        return True
+
+    def difference(self, name, reference=None):
+        return verdict.Difference(float(self.signs.get((name, reference), 0)), 0.1, 0.5)
+
+
+def test_what_is_not_better_than_no_features_is_not_recommended_though_it_beats_ours():
+    entries = {
+        name: Entry(
+            name, "", "", "", sparse=True, width=6, rounds=(0,), relative_losses=(loss,), features=(np.arange(2),)
+        )
+        for name, loss in (("risky", 0.7), ("safe", 0.8), ("hardthresh", 0.9))
+    }
+    signs = {("risky", "hardthresh"): -1, ("safe", None): -1}
+    found = verdict.verdict(Made([*entries.values()], entries["hardthresh"], signs))
+    assert found.recommended == "safe"
+    assert found.kind == "undecided"
+    assert "not better than the mean" in found.sentences[0]
+    alone = verdict.verdict(Made([*entries.values()], entries["hardthresh"], {("safe", None): -1}))
+    assert alone.recommended == "safe"
+    assert "hardthresh does not predict better than the mean" in alone.sentences[-1]
+    assert "between hardthresh, risky and safe" in alone.sentences[0]
+    worse = {("safe", None): -1, ("safe", "hardthresh"): 1, ("risky", "hardthresh"): 1}
+    odd = verdict.verdict(Made([*entries.values()], entries["hardthresh"], worse))
+    assert (odd.kind, odd.recommended) == ("undecided", "safe")
+    both = signs | {("safe", "hardthresh"): -1}
+    found = verdict.verdict(Made([*entries.values()], entries["hardthresh"], both))
+    assert (found.kind, found.recommended) == ("lost", "safe")
+
+
 def test_without_a_sound_fit_there_is_no_verdict():
     found = compare({"concealer": Concealer()})
     assert found.verdict.kind == "no comparison"
@@ -320,6 +395,14 @@ def test_categories_and_missing_numbers_are_prepared_within_folds_and_counted_as
     assert found.names == ("a", "colour", "b")
 
 
+def test_numbers_are_filled_in_by_the_means_of_the_training_rows():
+    whole = features_of(np.array([[1.0], [np.nan], [3.0], [np.nan], [99.0]]), None, None, impute=True)
+    fold = Prepared.of(whole, np.arange(3), np.arange(3, 5))
+    assert fold.train.tolist() == [[1, 0], [2, 1], [3, 0]]
+    assert fold.test.tolist() == [[2, 1], [99, 0]]
+    assert fold.columns_of(np.array([1])).tolist() == [0]
+
+
 def test_sparse_tables_and_weights():
     weights = np.r_[np.zeros(10), np.ones(50)]
     found = compare(["hardthresh", "lasso", "omp"], X=sparse.csr_array(X), sample_weight=weights)
@@ -362,6 +445,20 @@ def test_times_are_compared_by_the_partial_likelihood_of_all_rows():
         assert fold.null_loss == pytest.approx(expected)
 
 
+def test_losses_of_times_do_not_depend_on_the_unit_of_weights():
+    times = np.column_stack([RNG.exponential(np.exp(-1.5 * X[:, 1])), np.ones(60)])
+    train, test = np.arange(40), np.arange(40, 60)
+    plain = target_of(times, "cox", None, None)[0].held_out_loss(train, test, X[:, 1])
+    small = target_of(times, "cox", np.full(60, 1 / 60), None)[0].held_out_loss(train, test, X[:, 1])
+    assert small == pytest.approx(plain)
+
+
+def test_a_column_far_from_zero_is_not_constant():
+    seconds = 1.7e9 + np.arange(60.0)
+    for X_ in (np.c_[seconds, np.full(60, 0.1)], sparse.csc_array(np.c_[np.arange(60.0), np.full(60, 0.1)])):
+        assert Scaled.of(X_).columns.tolist() == [0]
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 def test_classes_have_probabilities_and_an_accuracy(classes):
     y = np.array(["low", "mid", "high"])[np.digitize(Y, [-1, 1])] if classes == 3 else Y > 0
@@ -399,6 +496,8 @@ def test_equal_seeds_give_equal_numbers():
 
 BAD = {
     "unknown": (lambda: compare(["laso"]), "unknown entrant 'laso'; known: hardthresh, lasso"),
+    "no list": (lambda: compare(Constant()), "a mapping from names to estimators"),
+    "estimators without names": (lambda: compare([Constant()]), "a mapping from names to estimators"),
     "one text": (lambda: compare("lasso"), "entrants must be a list of names, such as ['lasso']"),
     "twice": (lambda: compare(["lasso", "lasso"]), "'lasso' is given twice"),
     "none": (lambda: compare([]), "entrants is empty"),
@@ -409,6 +508,21 @@ BAD = {
     "folds": (lambda: compare(["lasso"], folds=1), "folds"),
     "many folds": (lambda: compare(["lasso"], folds=31), "60 rows of positive weight, too few for 31 outer folds"),
     "rare class": (lambda: compare(["lasso"], y=np.arange(60) < 2), "the smallest class has 2 rows"),
+    "rare class in inner folds": (
+        lambda: compare(["lasso"], y=np.arange(60) < 3, folds=2),
+        "too few for inner folds within 2 outer ones; use 3 outer folds",
+    ),
+    "missing label": (lambda: compare(["lasso"], y=np.where(Y > 0, "a", None)), "missing labels, the first in row"),
+    "not a number as a label": (
+        lambda: compare(["lasso"], y=np.where(np.arange(60) == 3, np.nan, Y > 0), loss="logistic"),
+        "y is nan in row 3",
+    ),
+    "no loss without features": (
+        lambda: compare({"a": Constant()}, y=np.r_[np.zeros(28), -1.0, 1.0], X=X[:30], folds=15),
+        "use fewer folds",
+    ),
+    "names of columns": (lambda: compare(["lasso"], feature_names=["a"]), "feature_names has 1 name, and X has 6"),
+    "weights as text": (lambda: compare(["lasso"], sample_weight=["a"] * 60), "sample_weight must have numbers"),
     "one value": (lambda: compare(["lasso"], y=np.ones(60)), "only one value"),
     "infinite": (lambda: compare(["lasso"], y=np.where(Y > 1, np.inf, Y)), "finite numbers"),
     "negative counts": (lambda: compare(["ridge"], loss="poisson"), "numbers >= 0, but y is -"),
@@ -429,6 +543,24 @@ def test_bad_input_is_refused_with_what_to_do(name):
     with pytest.raises(InvalidInputError) as refused:
         call()
     assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("names", "y", "loss"),
+    [
+        (["lasso", "elastic-net", "omp", "ridge", "forest"], Y, "squared"),
+        (["lasso", "ridge", "forest"], Y > 0, "logistic"),
+        (["ridge"], np.digitize(Y, [-1, 1]), "logistic"),
+        (["ridge", "forest"], np.exp(0.5 * Y), "gamma"),
+        (["ridge", "forest"], np.round(np.exp(0.5 * Y)), "poisson"),
+    ],
+)
+def test_methods_of_every_supported_scikit_learn_predict(names, y, loss):
+    """Names of its parameters have changed from release to release."""
+    found = compare(names, y=y, loss=loss, inner_folds=2)
+    for entry in found.entries:
+        assert entry.failures == ()
+        assert entry.relative_loss < 0.9
 
 
 @pytest.mark.parametrize("name", ["abess", "celer", *at("pairs", ["skglm"])])

@@ -112,6 +112,7 @@ def test_wave_farms_of_uci(stranger: Path, tmp_path: Path, serve: Any, monkeypat
     monkeypatch.setattr(wave_energy, "URL", f"{serve(tmp_path)}/wave.zip")
     with pytest.raises(DatasetError, match=r"shape \(2, 148\), expected \(36043, 148\)"):
         fetch_wave_energy()
+    assert not (stranger / "wave.zip").exists()  # the wrong archive is not kept
     monkeypatch.setitem(wave_energy.ROWS, "Perth", 2)
     assert fetch_wave_energy().target.tolist() == [7, 7]
     with pytest.raises(DatasetError, match=r"has 0 files WEC_Sydney_49\.csv"):

@@ -42,6 +42,14 @@ def test_a_method_that_is_far_worse_than_none_does_not_hide_the_others(compariso
     assert ax.get_ylim()[1] < 5
 
 
+@pytest.mark.parametrize("loss", [90.0, 1.0, 0.5])
+def test_equal_losses_of_all_methods_are_within_the_axis(comparison, loss):
+    entries = tuple(replace(entry, relative_losses=(loss,) * 3) for entry in comparison.entries)
+    low, high = plot_comparison(replace(comparison, entries=entries)).get_ylim()
+    assert low < min(loss, 2.0) < high  # the largest that is drawn is 2
+    assert loss == 0.5 or low < 1.0 < high
+
+
 def test_what_is_no_comparison_is_refused():
     for call in (plot_comparison, lambda other: write_comparison(other, "page.html")):
         with pytest.raises(InvalidInputError, match=r"a comparison of methods, which hardthresh\.compare returns"):

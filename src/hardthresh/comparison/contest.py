@@ -106,8 +106,9 @@ def compare(
 
     Notes
     -----
-    Heuristic: it compares procedures on one data set, and the standard errors are approximate. Cost: for most
-    entrants (inner folds + 1) x folds x repeats fits of a path.
+    Heuristic: it compares procedures on one data set, and the standard errors are approximate. Each difference has its
+    own 5 % of false alarms: the more entrants there are, the more likely it is that one of them seems better, or better
+    than no features, by chance. Cost: for most entrants (inner folds + 1) x folds x repeats fits of a path.
 
     References
     ----------
@@ -162,18 +163,18 @@ def compare(
 
 def _check_folds(target: Target, folds: int) -> None:
     most = target.most_folds if target.strata is not None else len(target.y) // 2
+    what = "the smallest class" if target.loss == "logistic" else "the table"
+    has = plural(target.most_folds, "event" if target.loss == "cox" else "row")
     if folds > most:
-        what = "the smallest class" if target.loss == "logistic" else "the table"
-        has = plural(target.most_folds, "event" if target.loss == "cox" else "row")
         raise InvalidInputError(
             f"{what} has {has} of positive weight, too few for {folds} outer folds; use at most {most}"
             if most >= 2
             else f"{what} has {has} of positive weight, too few to compare anything"
         )
-    if target.loss in ("logistic", "cox") and most < 3:
+    if target.strata is not None and most - -(-most // folds) < 2:  # what the largest outer fold leaves
         raise InvalidInputError(
-            f"{'the smallest class' if target.loss == 'logistic' else 'the table'} has {most} "
-            f"{'rows' if target.loss == 'logistic' else 'events'}, too few for inner folds within outer ones"
+            f"{what} has {has} of positive weight, too few for inner folds within {folds} outer ones; use "
+            f"{'3 outer folds' if most >= 3 else 'more rows'}"
         )
 
 
@@ -188,21 +189,38 @@ class _Contest:
 
     def run(self, entrants: list[Entrant], repeats: int, *, verbose: bool) -> tuple[list[Round], list[Entry], bool]:
         """Return the outer folds that are complete, what each entrant did in them, and whether the user interrupted."""
+        planned = self._plan(repeats)
         rounds: list[Round] = []
         entries = [Entry.start(entrant, self.target.loss, self.features.shape[1]) for entrant in entrants]
-        total = repeats * self.folds * len(entrants)
         try:
-            with progress_line(verbose, "comparing", total) as report:
-                for repeat in range(repeats):
-                    for train, test in self.target.splits(self.folds, self.seed + repeat):
-                        fold = Round(len(rounds), repeat, train, test, self._null_loss(train, test))
-                        entries = self._round(entrants, entries, fold, report)
-                        rounds.append(fold)
+            with progress_line(verbose, "comparing", len(planned) * len(entrants)) as report:
+                for fold in planned:
+                    entries = self._round(entrants, entries, fold, report)
+                    rounds.append(fold)
         except KeyboardInterrupt:
             if len(rounds) < 2:
                 raise
             return rounds, entries, True
         return rounds, entries, False
+
+    def _plan(self, repeats: int) -> list[Round]:
+        """Return the outer folds.
+
+        Raises
+        ------
+        InvalidInputError
+            If the model without features has no loss in one of them, beside which others could be measured.
+        """
+        planned: list[Round] = []
+        for repeat in range(repeats):
+            for train, test in self.target.splits(self.folds, self.seed + repeat):
+                planned.append(Round(len(planned), repeat, train, test, self._null_loss(train, test)))
+        if not all(fold.null_loss > 0 for fold in planned):
+            raise InvalidInputError(
+                f"predicting {self.target.null} has no loss in an outer fold, beside which other losses could be "
+                "measured: its rows are too few or too equal; use fewer folds"
+            )
+        return planned
 
     def _null_loss(self, train: np.ndarray, test: np.ndarray) -> float:
         n = len(self.target.y) if self.target.loss == "cox" else test.size

@@ -170,12 +170,17 @@ def entrants_of(given: Any) -> list[Entrant]:
         return [*CATALOGUE.values()]
     if isinstance(given, str):
         raise InvalidInputError(f"entrants must be a list of names, such as [{given!r}], got {given!r}")
-    items = [*given.items()] if isinstance(given, Mapping) else [(name, None) for name in given]
-    names = [name for name, _ in items]
+    names = [*given] if isinstance(given, Iterable) else [given]
+    if not all(isinstance(name, str) for name in names):
+        raise InvalidInputError(
+            "entrants must be a list of names, such as ['lasso'], or a mapping from names to estimators, such as "
+            f"{{'mine': Lasso()}}; got {format_value(given)}"
+        )
+    items = [*given.items()] if isinstance(given, Mapping) else [(name, None) for name in names]
     found = []
     for name, estimator in items:
         if estimator is not None:
-            found.append(_of_user(str(name), estimator))
+            found.append(_of_user(name, estimator))
         elif name not in CATALOGUE:
             raise InvalidInputError(f"unknown entrant {format_value(name)}; known: {', '.join(CATALOGUE)}")
         else:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
+
+_AT_ONCE = 1e-6
+"""Seconds until a timer that is overdue ends: the resolution of timers, since 0 would switch it off."""
 
 
 class OutOfTimeError(BaseException):
@@ -18,7 +22,7 @@ def limited(seconds: float | None) -> Iterator[None]:
     """Raise `OutOfTimeError` in the block after so many seconds.
 
     Compiled code is interrupted when it returns to Python. In threads other than the main one, and on systems without
-    interval timers, such as Windows, nothing is interrupted.
+    interval timers, such as Windows, nothing is interrupted. A timer of the caller goes on afterwards.
     """
     if seconds is None or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
@@ -29,10 +33,14 @@ def limited(seconds: float | None) -> Iterator[None]:
 
     if seconds <= 0:
         raise OutOfTimeError
+    started = time.monotonic()
     before = signal.signal(signal.SIGALRM, over)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    waiting, interval = signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
+        if waiting:
+            left = waiting - (time.monotonic() - started)
+            signal.setitimer(signal.ITIMER_REAL, max(left, _AT_ONCE), interval)

@@ -8,6 +8,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+_SPARSE, _DENSE = 1e-7, 1e-12
+"""Shares of its root mean square that the standard deviation of a constant column is below: rounding leaves 1e-8, the
+root of that of a difference of squares, and 1e-16, that of numbers less their mean; the latter of many rows is more."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scaled:
@@ -38,7 +42,7 @@ class Scaled:
         squares = X.multiply(X) if sparse.issparse(X) else X**2
         moments = np.asarray(squares.mean(axis=0)).ravel()
         scale = np.sqrt(np.maximum(moments - mean**2, 0)) if sparse.issparse(X) else X.std(axis=0)
-        columns = np.flatnonzero(scale > 1e-7 * np.sqrt(moments))  # of a constant column rounding leaves about 1e-8
+        columns = np.flatnonzero(scale > (_SPARSE if sparse.issparse(X) else _DENSE) * np.sqrt(moments))
         if sparse.issparse(X):
             scaled = (X[:, columns] @ sparse.diags(1.0 / scale[columns])).tocsc()
             mean = np.zeros_like(mean)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import sklearn
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import (
     ElasticNetCV,
@@ -21,6 +22,7 @@ from sklearn.svm import l1_min_c
 from .scaling import Scaled
 from .training import Fitted, Training, best_of_path, linear_fit
 
+_RELEASE = tuple(map(int, sklearn.__version__.split(".")[:2]))
 TREES = 200
 LIBLINEAR = {"solver": "liblinear", "intercept_scaling": 10.0, "random_state": 0}
 """liblinear penalises the intercept, too; the scaling divides that by ten. saga would not, but takes 5 to 50 times as
@@ -34,7 +36,8 @@ def lasso(cv: Any) -> Any:
 
 def elastic_net(cv: Any) -> Any:
     """Return the elastic net with 50 penalties for each of three mixtures."""
-    return ElasticNetCV(l1_ratio=[0.1, 0.5, 0.9], alphas=50, cv=cv)
+    count: dict[str, Any] = {"alphas" if _RELEASE >= (1, 7) else "n_alphas": 50}
+    return ElasticNetCV(l1_ratio=[0.1, 0.5, 0.9], cv=cv, **count)
 
 
 def pursuit(cv: Any) -> Any:
@@ -50,9 +53,13 @@ def ridge(cv: Any) -> Any:
     return RidgeCV(np.logspace(-4, 6, 41))
 
 
-def logistic(cv: Any, **settings: Any) -> Any:
-    """Return logistic regression with a penalty chosen by log loss."""
-    return LogisticRegressionCV(cv=cv, scoring="neg_log_loss", use_legacy_attributes=False, **settings)
+def logistic(cv: Any, l1_ratio: float, **settings: Any) -> Any:
+    """Return logistic regression with an l1 penalty (1), or a ridge (0), chosen by log loss."""
+    if _RELEASE >= (1, 8):
+        settings |= {"l1_ratios": (l1_ratio,), "use_legacy_attributes": False}
+    else:
+        settings["penalty"] = "l1" if l1_ratio else "l2"
+    return LogisticRegressionCV(cv=cv, scoring="neg_log_loss", **settings)
 
 
 def logistic_weights(X: Any, y: np.ndarray) -> np.ndarray:
@@ -62,12 +69,12 @@ def logistic_weights(X: Any, y: np.ndarray) -> np.ndarray:
 
 def l1_logistic(X: Any, y: np.ndarray, cv: Any) -> Any:
     """Return l1 logistic regression of two classes."""
-    return logistic(cv, Cs=logistic_weights(X, y), l1_ratios=(1.0,), **LIBLINEAR)
+    return logistic(cv, 1.0, Cs=logistic_weights(X, y), **LIBLINEAR)
 
 
 def ridge_logistic(cv: Any) -> Any:
     """Return ridge logistic regression."""
-    return logistic(cv, Cs=np.logspace(-7, 2, 19), l1_ratios=(0.0,))
+    return logistic(cv, 0.0, Cs=np.logspace(-7, 2, 19))
 
 
 def forest(loss: str, seed: int = 0) -> Any:
@@ -97,7 +104,7 @@ def fit_l1_logistic(training: Training) -> Fitted:
         (logistic_weights(scaled.X, (training.y == place).astype(int)) for place in np.unique(training.y)),
         key=lambda found: float(found[0]),
     )
-    one = logistic(training.folds, Cs=weights, l1_ratios=(1.0,), **LIBLINEAR)
+    one = logistic(training.folds, 1.0, Cs=weights, **LIBLINEAR)
     each = OneVsRestClassifier(one).fit(scaled.X, training.y)
     used = np.any([np.ravel(model.coef_) != 0 for model in each.estimators_], axis=0)
     return Fitted(lambda X: np.asarray(each.predict_proba(scaled.apply(X))), scaled.columns[np.flatnonzero(used)])

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.impute import SimpleImputer
 from sklearn.utils.validation import check_array
 
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, plural
 from hardthresh.designs import Design
 from hardthresh.designs.blocks import in_blocks
 from hardthresh.estimators.frames import check_types, counted, frame_of, missing_values
@@ -87,6 +87,8 @@ def features_of(X: Any, categorical_features: Any, names: Sequence[str] | None, 
         whole[:, sorted(set(range(d)).difference(factors))] = numbers
         for column, (_, codes) in read_codes(X, factors).items():
             whole[:, column] = codes
+    if names is not None and len(names) != d:
+        raise InvalidInputError(f"feature_names has {plural(len(names), 'name')}, and X has {plural(d, 'column')}")
     given = names if names is not None else None if frame is None else frame.columns
     return Features(whole, factors, tuple(f"x{j}" if given is None else str(given[j]) for j in range(d)), impute)
 

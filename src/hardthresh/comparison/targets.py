@@ -19,6 +19,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from hardthresh.core.checking import checked_word
 from hardthresh.core.errors import InvalidInputError, format_value, plural
 from hardthresh.estimators.linear.survival_targets import SurvivalTargets
+from hardthresh.estimators.validation import check_labels
 from hardthresh.losses import Cox
 
 LOSSES = ("squared", "logistic", "poisson", "gamma", "cox")
@@ -108,7 +109,8 @@ class Target:
         prediction : array
             `checked_prediction` of the held-out rows; of times that of all rows, since only the order of the risk sets
             counts: the loss is the cross-validated partial likelihood of Verweij and van Houwelingen (1993), minus its
-            difference between all rows and the training rows, per event held out.
+            difference between all rows and the training rows, per event held out. Weights are
+            divided by their mean: the loss has the logarithm of the weight at risk, which depends on their unit.
         """
         if self.loss == "cox":
             return self._partial_likelihood(train, test, prediction)
@@ -120,7 +122,7 @@ class Target:
         return float(score[self.loss](held.y, prediction, sample_weight=held.weights))
 
     def _partial_likelihood(self, train: np.ndarray, test: np.ndarray, prediction: np.ndarray) -> float:
-        weights = np.ones(len(self.y)) if self.weights is None else self.weights
+        weights = np.ones(len(self.y)) if self.weights is None else self.weights / self.weights.mean()
 
         def total(rows: np.ndarray) -> float:  # of risk sets that are sums, not the means of the loss
             share = weights[rows] / weights[rows].sum()
@@ -211,6 +213,10 @@ def _loss_of(y: np.ndarray) -> str:
 
 
 def _labels(y: np.ndarray) -> tuple[np.ndarray, tuple[Any, ...]]:
+    check_labels(y)
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        row = int(np.argmax(~np.isfinite(y)))
+        raise InvalidInputError(f"y is {y[row]} in row {row} (counted from 0), which is no label; leave out such rows")
     if y.dtype.kind == "f" and np.unique(y).size > max(20, len(y) // 4):
         raise InvalidInputError(
             f"y holds amounts ({plural(np.unique(y).size, 'different number')}); use loss='squared'"
@@ -270,7 +276,13 @@ def _without_offset(
 def _per_row(values: Any, n: int, name: str) -> np.ndarray | None:
     if values is None:
         return None
-    found = np.asarray(values, dtype=np.float64)
-    if found.shape != (n,) or not np.isfinite(found).all():
-        raise InvalidInputError(f"{name} must have one finite number for each of the {n:,} rows, got {found.shape}")
+    try:
+        found = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name} must have numbers, one for each of the {n:,} rows") from error
+    if found.shape != (n,):
+        raise InvalidInputError(f"{name} must have one number for each of the {n:,} rows, got shape {found.shape}")
+    if not np.isfinite(found).all():
+        row = int(np.argmax(~np.isfinite(found)))
+        raise InvalidInputError(f"{name} must be finite, but is {found[row]} in row {row} (counted from 0)")
     return found

@@ -120,7 +120,8 @@ class Verdict:
     ----------
     kind : {"nothing predicts", "lost", "won", "undecided", "no comparison"}
         Whether any method predicts better than no features; and if so, whether ours predicts worse than one of them
-        beyond the noise, better than all of them, or neither.
+        beyond the noise, better than all of them, or neither. If ours is not in every fold, the entrant with the lowest
+        loss is in its place: `MethodComparison.reference`.
     recommended : str or None
         The method to use; None if no method predicts better than no features.
     sentences : tuple of str
@@ -151,6 +152,8 @@ def verdict(found: Compared) -> Verdict:
     better = [entry for entry in others if found.difference(entry.name, reference.name).sign < 0]
     worse = [entry for entry in others if found.difference(entry.name, reference.name).sign > 0]
     same = [entry for entry in others if entry not in better and entry not in worse]
+    if better and not any(entry in useful for entry in better):
+        return _contradictory(found, reference, better[0], useful[0])
     if better:
         return _lost(found, reference, better, useful)
     return _not_lost(found, reference, same, worse, useful)
@@ -170,8 +173,21 @@ def _nothing(found: Compared, best: Entry) -> Verdict:
     )
 
 
+def _contradictory(found: Compared, ours: Entry, better: Entry, useful: Entry) -> Verdict:
+    """Return the verdict where those that predict better than ours do not predict better than no features."""
+    return Verdict(
+        "undecided",
+        useful.name,
+        (
+            f"{better.name} predicts better than {ours.name}, beyond the noise, but not better than "
+            f"{found.target.null}; {useful.name} does.",
+            f"Use {useful.name}: {_counted(useful)}. More rows may decide between them.",
+        ),
+    )
+
+
 def _lost(found: Compared, ours: Entry, better: list[Entry], useful: list[Entry]) -> Verdict:
-    best = min(better, key=lambda entry: entry.relative_loss)
+    best = next(entry for entry in better if entry in useful)
     own = found.difference(best.name, ours.name)
     sentences = [
         f"{ours.name} loses here: {best.name} predicts better, by {mean_and_error(-own.mean, own.error)} of the loss "
@@ -201,12 +217,12 @@ def _not_lost(found: Compared, ours: Entry, same: list[Entry], worse: list[Entry
             f"{ours.name} predicts better than {_listed([entry.name for entry in worse])}, beyond the noise."
         )
     if same:
-        names = _listed([entry.name for entry in same])
+        names = _listed([ours.name, *(entry.name for entry in same)])
         sentences.append(
-            f"The folds do not decide between {ours.name} and {names}: the {_differences(same)} within the noise, "
+            f"The folds do not decide between {names}: the {_differences(same)} within the noise, "
             "which does not prove that they are equal."
         )
-    good = [entry for entry in (ours, *same) if entry in useful] or [ours]
+    good = [entry for entry in (ours, *same) if entry in useful] or useful
     sparse = [entry for entry in good if not entry.uses_all]
     choice = _fewest(sparse) if sparse else min(good, key=lambda entry: entry.relative_loss)
     if ours in sparse and median(ours.counts) == median(choice.counts):
@@ -219,12 +235,17 @@ def _not_lost(found: Compared, ours: Entry, same: list[Entry], worse: list[Entry
             f"Use {choice.name}: no method with few features predicts better than {found.target.null}, beyond the "
             "noise."
         )
+    elif ours not in good:
+        sentences.append(
+            f"Use {choice.name}: {_counted(choice)}. {ours.name} does not predict better than {found.target.null}, "
+            "beyond the noise."
+        )
     else:
         sentences.append(
             f"Use {choice.name}, if few features count: {_counted(choice)}, where {ours.name} has {_counted(ours)}, "
             "with no difference in loss beyond the noise."
         )
-    return Verdict("won" if not same else "undecided", choice.name, tuple(sentences))
+    return Verdict("won" if choice is ours and not same else "undecided", choice.name, tuple(sentences))
 
 
 def _fewest_within_noise(found: Compared, sparse: list[Entry]) -> Entry:

@@ -74,8 +74,7 @@ class Dataset:
         )
 
     def to_pandas(self) -> Dataset:
-        """Return the same data set with a DataFrame as `data` and a Series as `target` (a DataFrame for
-        survival).
+        """Return the same data set with a DataFrame as `data`, and a Series, or for survival a DataFrame, as `target`.
 
         Raises
         ------

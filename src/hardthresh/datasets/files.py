@@ -127,6 +127,22 @@ def check_content(path: Path, sha256: str | None, what: str) -> bytes:
     return content
 
 
+def archived_names(archive: Path) -> list[str]:
+    """Return the names in a zip archive.
+
+    Raises
+    ------
+    DatasetError
+        If the archive is damaged; one in the cache is removed.
+    """
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            return opened.namelist()
+    except zipfile.BadZipFile as error:
+        forget(archive)
+        raise DatasetError(f"{archive} is not a whole zip archive ({error}); try again.") from error
+
+
 def archive_member(archive: Path, name: str) -> zipfile.Path:
     """Return a file of a zip archive, in whichever folder of it.
 
@@ -135,12 +151,7 @@ def archive_member(archive: Path, name: str) -> zipfile.Path:
     DatasetError
         If the archive is damaged, or has no such file; a damaged archive in the cache is removed.
     """
-    try:
-        with zipfile.ZipFile(archive) as opened:
-            found = [entry for entry in opened.namelist() if entry.rsplit("/", 1)[-1] == name]
-    except zipfile.BadZipFile as error:
-        forget(archive)
-        raise DatasetError(f"{archive} is not a whole zip archive ({error}); try again.") from error
+    found = [entry for entry in archived_names(archive) if entry.rsplit("/", 1)[-1] == name]
     if len(found) != 1:
         raise DatasetError(f"{archive} has {len(found)} files {name}, expected one")
     return zipfile.Path(archive, found[0])

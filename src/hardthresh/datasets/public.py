@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.client import HTTPException
@@ -15,7 +14,15 @@ import scipy.sparse as sp
 
 from hardthresh.core.errors import HardThreshError
 from hardthresh.datasets import files
-from hardthresh.datasets.files import FOLDER_VARIABLE, DatasetError, archive_member, download, file_of, forget
+from hardthresh.datasets.files import (
+    FOLDER_VARIABLE,
+    DatasetError,
+    archive_member,
+    archived_names,
+    download,
+    file_of,
+    forget,
+)
 from hardthresh.datasets.r_files import read_expression_set, read_r
 from hardthresh.datasets.registry import Arrays, Record, digest_of_names, moments
 
@@ -123,7 +130,7 @@ def _blogfeedback(record: Record, path: Path) -> Arrays:
             return np.loadtxt(file, delimiter=",", ndmin=2)
 
     train = table("blogData_train.csv")
-    names = sorted(Path(name).name for name in zipfile.ZipFile(path).namelist() if "blogData_test-" in name)
+    names = sorted(Path(name).name for name in archived_names(path) if "blogData_test-" in name)
     test = np.concatenate([table(name) for month in ("2012.03", "2012.02") for name in names if month in name])
     return {"X_train": train[:, :-1], "y_train": train[:, -1], "X_test": test[:, :-1], "y_test": test[:, -1]}
 

@@ -81,7 +81,7 @@ def fetch(
     the cache (``HARDTHRESH_CACHE``, or a folder of the user). If neither has it, pooch downloads it from
     ``HARDTHRESH_DATA_URL``, an https address, where that is set, and otherwise from the archive that publishes the data
     (UCI, OpenML, scikit-learn, or a commit on GitHub), whose file is kept in the cache and converted. Files are checked
-    by their SHA-256 every time, and what is converted also by its shape, names and sums.
+    by their SHA-256 every time, where it is known, and what is converted also by its shape, names and sums.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ import numpy as np
 
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.datasets.dataset import Dataset
-from hardthresh.datasets.files import DatasetError, archived_table, read_table
+from hardthresh.datasets.files import FOLDER_VARIABLE, DatasetError, archived_table, forget, read_table
 
 ROWS = {"Perth": 36043, "Sydney": 17964}
 TARGET = "Total_Power"
@@ -82,8 +82,10 @@ def fetch_wave_energy(
     path = archived_table(f"WEC_{site}_49.csv", URL, None, "the wave farms")
     dataset = _read(path, site)
     if isinstance(path, zipfile.Path) and dataset.data.shape != (ROWS[site], 148):
+        forget(Path(str(path.root.filename)))
         raise DatasetError(
-            f"{path} has the shape {dataset.data.shape}, expected {(ROWS[site], 148)}; UCI has changed it"
+            f"{path} has the shape {dataset.data.shape}, expected {(ROWS[site], 148)}: UCI has changed it, or what was "
+            f"downloaded is another file; set {FOLDER_VARIABLE} to a folder that holds {path.name}"
         )
     if as_frame:
         dataset = dataset.to_pandas()

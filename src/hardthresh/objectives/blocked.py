@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
 from math import inf
 from typing import Any, Self
 
@@ -13,7 +12,7 @@ import numpy as np
 from hardthresh.arrays import double, scatter
 from hardthresh.core.errors import CapabilityError
 from hardthresh.core.meter import Meter
-from hardthresh.core.objective import UNITS, Evaluation, Traits, value_rounding
+from hardthresh.core.objective import UNITS, Evaluation, Traits
 from hardthresh.designs.engine import Engine
 from hardthresh.losses import Loss
 
@@ -35,18 +34,6 @@ REMEMBERED = 64
 _ROOM = 1 << 22
 """Most entries of what is read of Hessians together, and of what it takes beside some rows: 32 MB. Of 400 columns there
 is room for those at 585 points with three of them and an intercept."""
-
-
-_BEYOND = 1e6
-"""How many times a point it is asked whether f falls for ever; as far as `hardthresh.core.verdicts` asks."""
-_BEYOND_BY_NEWTON = 10.0
-"""How many times the length of a point it is asked whether f falls along a Newton step. A step along which losses fall
-for ever is exact to the share that they still curve, 1e-9 where they are about to vanish: 100 times as far f would rise
-by what is left. Where f has a minimum, it rises before."""
-_NEGLIGIBLE = 1e-6
-"""Share of f that a Newton step may gain at a point that is about to be a minimum. Arbitrary, above the tolerances."""
-_FLAT = 1e-3
-"""Share of the curvature at a point that is none. Arbitrary: that of losses about to vanish falls like their values."""
 
 
 class Memory(dict[bytes, Any]):
@@ -421,55 +408,3 @@ class Blocked(OneNumberPerRow, ScreenedExactly, SumsByFold):
     def _are_members(self, coordinates: np.ndarray) -> bool:
         """Return whether nothing has to be read about the model of some coordinates."""
         return bool(np.isin(coordinates[coordinates < self.units.mean.size], self.members).all())
-
-
-def falling_beyond(model: Any, at: Evaluation, rows: np.ndarray) -> np.ndarray | None:
-    """Return a direction along which f decreases for ever, or None: that of the point and a Newton step are tried.
-
-    The latter finds what the former does not: that some coefficients grow and others do not, as of a dummy of rows of
-    one class beside columns that do not separate the classes.
-
-    Parameters
-    ----------
-    model : BlockedModel or BlockedClasses
-        f.
-    at : Evaluation
-        A point that is to be a minimiser on the rows.
-    rows : array of int
-        The rows of the point that it may move along; those with a ridge stay where they are.
-    """
-    unbound = rows[model.l2[rows] == 0]
-    own = np.zeros(model.shape)
-    own[unbound] = np.asarray(at.point, dtype=np.float64)[unbound]
-    if not own[: model.units.mean.size].any():
-        return None
-    direction: np.ndarray = (_BEYOND * own).astype(model.units.dtype)
-    if model.value(at.point + direction) < at.value:
-        return direction
-    inner = unbound[unbound < model.units.mean.size]
-    if not np.isin(inner, model.members).all():
-        return None
-    step = np.zeros(model.shape)
-    step[unbound] = _newton_step(model.columns(unbound), at.gradient[unbound], own[unbound])
-    size, decrement = float(np.sqrt(np.sum(step**2))), -float(np.sum(at.gradient * step))
-    if not size > 0 or decrement > _NEGLIGIBLE * abs(at.value):  # there is more to be gained nearer
-        return None
-    direction = (_BEYOND_BY_NEWTON * float(np.sqrt(np.sum(own**2))) / size * step).astype(model.units.dtype)
-    gain, rounding = at.value - model.value(at.point + direction), value_rounding(model, at)
-    return direction if gain > rounding or (gain >= -rounding and _flattens(model, at, direction)) else None
-
-
-def _newton_step(few: Any, gradient: np.ndarray, point: np.ndarray) -> np.ndarray:
-    """Return a Newton step from a point of the model of some columns: directions that curve least are not left out."""
-    curved, axes = np.linalg.eigh(np.asarray(few.hessian(few.evaluate(point)), dtype=np.float64))
-    curved = np.maximum(curved, np.finfo(np.float64).eps * curved[-1])
-    step: np.ndarray = -axes @ ((axes.T @ np.asarray(gradient, dtype=np.float64).ravel()) / curved)
-    return step.reshape(gradient.shape)
-
-
-def _flattens(model: Any, at: Evaluation, direction: np.ndarray) -> bool:
-    """Return whether f curves at a point and no more beyond it, as where losses vanish; else it may be flat in both."""
-    here, beyond = (
-        model.curvature_along(replace(at, point=point), direction) for point in (at.point, at.point + direction)
-    )
-    return bool(abs(beyond) < _FLAT * here)

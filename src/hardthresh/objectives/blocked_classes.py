@@ -19,7 +19,8 @@ from hardthresh.losses import Multinomial
 
 from .block_folds import BlockFolds
 from .block_rows import Point, powers_of_two
-from .blocked import MOST_POINTS, REMEMBERED, Memory, falling_beyond
+from .blocked import MOST_POINTS, REMEMBERED, Memory
+from .blocked_recession import falling_beyond
 from .class_readings import class_curve, class_curve_along, class_squares
 from .first_reading import FirstReading, read_first
 from .guess import Guess, simple_guess, some_rows

@@ -20,8 +20,9 @@ from hardthresh.losses import Loss, Squared
 
 from .block_folds import BlockFolds, by_fold
 from .block_rows import Point, powers_of_two
-from .blocked import Blocked, Memory, falling_beyond
+from .blocked import Blocked, Memory
 from .blocked_least_squares import BlockedLeastSquares
+from .blocked_recession import falling_beyond
 from .composite import as_loss
 from .first_reading import FirstReading, read_first
 from .guess import Guess, simple_guess, some_rows

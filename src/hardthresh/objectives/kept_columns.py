@@ -12,6 +12,7 @@ from hardthresh.arrays import double
 from hardthresh.core.meter import Meter
 from hardthresh.core.objective import UNITS, Evaluation, Traits
 from hardthresh.designs.engine import FOLD, Engine
+from hardthresh.designs.scratch import MOST_IN_MEMORY
 from hardthresh.losses import Loss
 from hardthresh.losses.location import quotient
 
@@ -25,9 +26,9 @@ from .table_moments import TableMoments, Units, chosen_columns
 
 _REMEMBERED = 64
 """Points of which is remembered what was found: a refit asks up to four times about one. Arbitrary."""
-MOST_AFTER_A_FIT = 64 << 20
-"""Bytes of kept columns that stay after a fit: as many as a process has of them in memory, wherever they are, so that
-what is read afterwards depends on the table alone."""
+MOST_AFTER_A_FIT = MOST_IN_MEMORY
+"""Bytes of kept columns that stay after a fit, wherever they are, so that what is read afterwards depends on the table
+alone."""
 
 
 class KeptColumns:

@@ -77,10 +77,12 @@ def plot_comparison(comparison: MethodComparison, ax: Axes | None = None) -> Axe
     ax.set_xticks(shown, labels=[f"{tick:,}" for tick in shown])
     ax.set_xticks([], minor=True)
     ax.set_xlim(-0.2, 1.8 * most + 0.2)
-    low = min(entry.relative_loss - _error(comparison, entry) for entry in entries)
+    low = min(min(entry.relative_loss, _HIGHEST) - _error(comparison, entry) for entry in entries)
     high = max(min(entry.relative_loss, _HIGHEST) + min(_error(comparison, entry), _HIGHEST) for entry in entries)
-    high = max(high, 1.0) if high > _NEAR else high
-    ax.set_ylim(low - 0.06 * (high - low), high + 0.06 * (high - low))
+    if high > _NEAR:
+        low, high = min(low, 1.0), max(high, 1.0)
+    room = 0.06 * (high - low if high > low else 1.0)  # of the axis, above and below the marks
+    ax.set_ylim(low - room, high + room)
     ax.set_xlabel("number of features")
     ax.set_ylabel(f"{wrapped(f'held-out {comparison.target.measure}', 26)}\n(1 is no features; lower is better)")
     ax.legend(**LEGEND, loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=2 if is_narrow(ax) else 4)
