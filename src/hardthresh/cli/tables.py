@@ -233,11 +233,11 @@ def _numbers(frame: Any, path: Path | Rows, *, predicting: bool) -> Any:
         else:
             frame = frame.with_columns(numbers.alias(name))
     if shown:
-        drop = _as_option(shown) if len(shown) <= 3 else "..."
+        names = _as_option(shown) if len(shown) <= 8 else "NAME,..."
         advice = (
             "the model needs them as numbers"
             if predicting
-            else f"name categories with --categorical, or leave out with --drop {drop}"
+            else f"add --categorical {names} if they are categories, or leave them out by --drop {names}"
         )
         raise InvalidInputError(
             f"{path} has {plural(len(shown), 'column')} without numbers: {listed(shown.values())}; {advice}"
