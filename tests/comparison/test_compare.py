@@ -3,6 +3,7 @@
 import json
 import signal
 from contextlib import suppress
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -266,6 +267,18 @@ def test_a_difference_within_noise_is_neither_a_win_nor_a_loss_and_the_fewest_fe
     assert "within the noise" in " ".join(found.verdict.sentences)
     same = compare({"hardthresh": Sparse((1, 4)), "peer": Sparse((1, 4))}, folds=5)
     assert same.verdict.recommended == "hardthresh"  # of equal numbers of features
+
+
+def test_where_only_a_peer_surely_predicts_it_is_recommended_for_that():
+    found = compare({"hardthresh": Sparse((1,)), "peer": Sparse((1, 4))}, folds=3)
+    losses = {"hardthresh": (0.3, 0.6, 0.9), "peer": (0.6, 0.7, 0.7)}
+    entries = [replace(entry, relative_losses=losses[entry.name]) for entry in found.entries]
+    found = replace(found, entries=tuple(entries))
+    assert (found.verdict.kind, found.verdict.recommended) == ("undecided", "peer")
+    assert found.verdict.sentences[-1] == (
+        "Use peer: 2 features in the median fold. It predicts better than the mean, beyond the noise, and hardthresh "
+        "does not."
+    )
 
 
 def test_where_nothing_predicts_no_method_is_recommended():

@@ -219,6 +219,11 @@ def _not_lost(found: Compared, ours: Entry, same: list[Entry], worse: list[Entry
             f"Use {choice.name}: no method with few features predicts better than {found.target.null}, beyond the "
             "noise."
         )
+    elif ours not in good:
+        sentences.append(
+            f"Use {choice.name}: {_counted(choice)}. It predicts better than {found.target.null}, beyond the noise, "
+            f"and {ours.name} does not."
+        )
     else:
         sentences.append(
             f"Use {choice.name}, if few features count: {_counted(choice)}, where {ours.name} has {_counted(ours)}, "
