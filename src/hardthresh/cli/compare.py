@@ -79,7 +79,7 @@ def compare(
         table.X,
         task.y,
         loss=task.loss,
-        entrants=names_of(entrants) or None,
+        entrants=names_of(entrants) if entrants else None,
         folds=folds,
         repeats=repeats,
         inner_folds=inner_folds,
