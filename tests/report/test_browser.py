@@ -85,8 +85,6 @@ onload = () => {{
       if (text.left < room.left || text.right > room.right) found.push("leaves its tile: " + line.textContent);
     }}
   }}
-  for (const box of page.querySelectorAll("[aria-label='Table of the methods']"))
-    if ({width} > 1000 && box.scrollWidth > box.clientWidth) found.push("has to be scrolled: the table of methods");
   found.push([...page.querySelectorAll("svg")].filter(chart => chart.getBoundingClientRect().width).length + " charts");
   document.getElementById("found").textContent = found.join("\\n");
 }};
@@ -265,9 +263,3 @@ def test_nothing_of_a_comparison_is_cut_off_or_too_small(measure, tmp_path, widt
         X, U + RNG.standard_normal(150), entrants=entrants, folds=3, feature_names=[*map(str, range(5)), LONG]
     )
     assert measure(write_comparison(found, tmp_path / "comparison.html"), width) == ["1 charts"]
-
-
-def test_the_table_of_methods_needs_no_scrolling_on_a_wide_screen(measure, tmp_path):
-    y = np.where(U + RNG.standard_normal(150) > 0, "ill", "well")  # with a column of accuracies
-    found = compare(X, y, entrants=["hardthresh", "lasso", "ridge"], folds=3)
-    assert measure(write_comparison(found, tmp_path / "comparison.html"), 1100) == ["1 charts"]
