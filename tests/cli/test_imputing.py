@@ -1,5 +1,7 @@
 """``hardthresh fit --impute`` fills in missing values, and ``predict`` does the same to new rows."""
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -31,6 +33,8 @@ def test_missing_values_are_filled_in_and_marked(done, run, gaps):
     text = done("fit", "gaps.csv", "--target", "y", "--impute", "--k", 2, "--out", "m.json", "--report", "r.html")
     assert text.startswith("2 of 6 features chosen to predict y")
     assert "missingindicator_c" in text
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert "its training data" not in page  # the report knows the rows, and what each feature is worth to the model
     assert load_notes("m.json")["data"]["missing"] == 45
     assert "missingindicator_c" in done("show", "m.json")
     X = gaps.drop("y").to_numpy()

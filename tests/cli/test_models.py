@@ -85,6 +85,16 @@ def test_a_prediction_without_the_exposure_is_warned_of(run, done, shop):
     )
 
 
+def test_lists_of_columns_may_be_given_again(done, folder):
+    rng = np.random.default_rng(0)
+    columns = {name: rng.choice(["a", "b", "c"], 60) for name in ("site", "day", "code")}
+    pl.DataFrame({"x": rng.standard_normal(60), "z": rng.standard_normal(60), **columns}).write_csv("t.csv")
+    names = ("--categorical", "site", "--categorical", "day", "--drop", "code")
+    text = done("fit", "t.csv", "--target", "z", *names, "--always-include", "site", "--always-include", "x", "--k", 0)
+    assert "site=" in text
+    assert "\n x " in text
+
+
 def test_an_unknown_or_missing_category_is_refused(refused, done, shop):
     done("fit", "shop.csv", "--target", "count", "--categorical", "colour", "--k", 3, "--out", "m.json", "-q")
     shop.head(2).with_columns(colour=pl.Series(["red", "pink"])).write_csv("new.csv")
@@ -98,7 +108,7 @@ def test_an_unknown_or_missing_category_is_refused(refused, done, shop):
 
 
 REFUSED = [
-    (["--target", "count"], "name categories with --categorical, or leave out with --drop colour"),
+    (["--target", "count"], "add --categorical colour if they are categories, or leave them out by --drop colour"),
     (["--target", "count", "--categorical", "colr"], "has no column 'colr' for the categories; did you mean 'colour'?"),
     (["--target", "count", "--categorical", "count"], "--categorical count is not a feature"),
     (

@@ -3,7 +3,7 @@
 import json
 import signal
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -303,6 +303,18 @@ def test_a_difference_within_noise_is_neither_a_win_nor_a_loss_and_the_fewest_fe
     assert same.verdict.recommended == "hardthresh"  # of equal numbers of features
 
 
+def test_where_only_a_peer_surely_predicts_it_is_recommended_for_that():
+    found = compare({"hardthresh": Sparse((1,)), "peer": Sparse((1, 4))}, folds=3)
+    losses = {"hardthresh": (0.3, 0.6, 0.9), "peer": (0.6, 0.7, 0.7)}
+    entries = [replace(entry, relative_losses=losses[entry.name]) for entry in found.entries]
+    found = replace(found, entries=tuple(entries))
+    assert (found.verdict.kind, found.verdict.recommended) == ("undecided", "peer")
+    assert found.verdict.sentences[-1] == (
+        "Use peer: 2 features in the median fold. It predicts better than the mean, beyond the noise, and hardthresh "
+        "does not."
+    )
+
+
 def test_where_nothing_predicts_no_method_is_recommended():
     found = compare({"hardthresh": Sparse((0, 2)), "peer": LinearRegression()}, y=NOISE, folds=5)
     assert (found.verdict.kind, found.verdict.recommended) == ("nothing predicts", None)
@@ -339,7 +351,7 @@ def test_what_is_not_better_than_no_features_is_not_recommended_though_it_beats_
     assert "not better than the mean" in found.sentences[0]
     alone = verdict.verdict(Made([*entries.values()], entries["hardthresh"], {("safe", None): -1}))
     assert alone.recommended == "safe"
-    assert "hardthresh does not predict better than the mean" in alone.sentences[-1]
+    assert "better than the mean, beyond the noise, and hardthresh does not" in alone.sentences[-1]
     assert "between hardthresh, risky and safe" in alone.sentences[0]
     worse = {("safe", None): -1, ("safe", "hardthresh"): 1, ("risky", "hardthresh"): 1}
     odd = verdict.verdict(Made([*entries.values()], entries["hardthresh"], worse))
@@ -429,6 +441,14 @@ def test_an_offset_of_a_log_mean_is_a_rate(loss, y):
     assert own == pytest.approx(each.sum() / scale.sum())
 
 
+def test_a_structured_array_holds_times_to_events():
+    times = np.zeros(60, dtype=[("event", bool), ("time", float)])
+    times["event"], times["time"] = True, RNG.exponential(np.exp(-1.5 * X[:, 1]))
+    found = compare(["hardthresh"], y=times)
+    assert found.target.loss == "cox"
+    assert found["hardthresh"].relative_loss < 0.95
+
+
 def test_times_are_compared_by_the_partial_likelihood_of_all_rows():
     times = np.column_stack([RNG.exponential(np.exp(-1.5 * X[:, 1])), np.ones(60)])
     found = compare(["hardthresh"], y=times, loss="cox")
@@ -506,7 +526,7 @@ BAD = {
     "rows": (lambda: compare(["lasso"], y=Y[:50]), "X has 60 rows and y has 50"),
     "loss": (lambda: compare(["lasso"], loss="huber"), "huber"),
     "folds": (lambda: compare(["lasso"], folds=1), "folds"),
-    "many folds": (lambda: compare(["lasso"], folds=31), "60 rows of positive weight, too few for 31 outer folds"),
+    "many folds": (lambda: compare(["lasso"], folds=31), "60 rows, too few for 31 outer folds"),
     "rare class": (lambda: compare(["lasso"], y=np.arange(60) < 2), "the smallest class has 2 rows"),
     "rare class in inner folds": (
         lambda: compare(["lasso"], y=np.arange(60) < 3, folds=2),

@@ -1,9 +1,11 @@
 """The invented clinic: the same patients for the same seed, with the correlations and effects that it promises."""
 
+import sys
+
 import numpy as np
 import pytest
 
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, MissingDependencyError
 from hardthresh.datasets import make_clinic
 from hardthresh.limited import CostModel
 
@@ -23,6 +25,12 @@ def test_everything_has_a_name_a_panel_and_a_price():
     cost_model = CostModel.of(51, costs=clinic.prices, panels=clinic.panels, budget=60.0)
     assert cost_model.cost(np.arange(51)) == sum(clinic.prices.values())
     assert list(clinic.to_pandas().columns) == clinic.feature_names
+
+
+def test_a_data_frame_needs_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingDependencyError, match="to_pandas needs pandas, which is not installed"):
+        make_clinic(20).to_pandas()
 
 
 def test_correlations_and_effects_are_as_promised():

@@ -33,7 +33,7 @@ def compare(
     ],
     *,
     entrants: Annotated[
-        str | None, typer.Option(help="Methods to compare, NAME,...; by default all that are installed.")
+        list[str] | None, typer.Option(help="Methods to compare, NAME,...; by default all that are installed.")
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Number of outer folds, which measure the loss.")] = 10,
     repeats: Annotated[int, typer.Option(min=1, help="How often the outer folds are drawn.")] = 1,
@@ -79,7 +79,7 @@ def compare(
         table.X,
         task.y,
         loss=task.loss,
-        entrants=None if entrants is None else names_of(entrants),
+        entrants=names_of(entrants) if entrants else None,
         folds=folds,
         repeats=repeats,
         inner_folds=inner_folds,

@@ -55,8 +55,8 @@ def fit(
         bool, typer.Option("--classes", help="The target holds classes, even if it is numbers.")
     ] = False,
     positive_class: Annotated[str | None, typer.Option(help="Class to predict against all others.")] = None,
-    always_include: Annotated[str | None, typer.Option(help="Columns that are always included, NAME,...")] = None,
-    drop: Annotated[str | None, typer.Option(help="Columns to leave out, NAME,...")] = None,
+    always_include: Annotated[list[str] | None, typer.Option(help="Columns that are always included, NAME,...")] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="Columns to leave out, NAME,...")] = None,
     weight: Annotated[str | None, typer.Option(help="Column with the weights of the rows.")] = None,
     offset: Annotated[str | None, typer.Option(help="Column with a known part of the prediction.")] = None,
     exposure: Annotated[
@@ -70,7 +70,9 @@ def fit(
         str | None, typer.Option(help="Column of strata, which have a baseline hazard each, for --loss cox.")
     ] = None,
     order: Annotated[str | None, typer.Option(help="Classes from low to high, for --loss ordinal, NAME,...")] = None,
-    categorical: Annotated[str | None, typer.Option(help="Columns of categories, which may be text, NAME,...")] = None,
+    categorical: Annotated[
+        list[str] | None, typer.Option(help="Columns of categories, which may be text, NAME,...")
+    ] = None,
     impute: Annotated[
         bool,
         typer.Option(

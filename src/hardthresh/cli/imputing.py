@@ -65,6 +65,7 @@ def described(fitted: Any) -> Any:
     if not hasattr(fitted, "steps"):
         return fitted
     model = copy(fitted[-1])
+    vars(model).update(vars(fitted[-1]))  # a copy leaves out the rows of the fit, which the report asks about
     if hasattr(fitted[0], "feature_names_in_"):
         model.feature_names_in_ = fitted[:-1].get_feature_names_out()
     return model

@@ -12,15 +12,16 @@ from hardthresh.core.checking import checked_integer, checked_word
 from hardthresh.core.errors import InvalidInputError
 
 
-def names_of(text: str | None) -> list[str]:
-    """Return the names in a list with commas; quotes protect a comma.
+def names_of(text: str | Sequence[str] | None) -> list[str]:
+    """Return the names in a list with commas, or in several of an option that is given again; quotes protect a comma.
 
     Examples
     --------
-    >>> names_of('age, "height, cm"'), names_of(None)
-    (['age', 'height, cm'], [])
+    >>> names_of('age, "height, cm"'), names_of(None), names_of(["age", "sex,site"])
+    (['age', 'height, cm'], [], ['age', 'sex', 'site'])
     """
-    return [] if text is None else [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+    texts = [] if text is None else [text] if isinstance(text, str) else text
+    return [name.strip() for text in texts for name in next(csv.reader([text], skipinitialspace=True), [])]
 
 
 NO_LIMIT = "none"

@@ -8,6 +8,7 @@ import io
 import re
 import shlex
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -114,8 +115,24 @@ def read_rows(path: Path | Rows, kind: str) -> Any:
     except polars.exceptions.PolarsError as error:
         if "utf-8" in str(error):
             _raise_encoding(path)
-        reason = " ".join(str(error).split("\n\n")[0].split())
+        longer = _longer_row(path, kind) if kind in _TEXT else None
+        reason = longer or " ".join(str(error).split("\n\n")[0].split())
         raise InvalidInputError(f"{path} cannot be read as {kind.upper()}: {reason}") from error
+
+
+def _longer_row(path: Path, kind: str) -> str | None:
+    """Return which row of a file has more cells than its header, in words; None if there is none."""
+    with path.open("rb") as file:
+        if file.read(4).startswith(COMPRESSED):
+            return None
+    mark = _separator(path, kind)
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as text, suppress(csv.Error):
+        rows = csv.reader(text, delimiter=mark)
+        names = next(rows, [])
+        for place, row in enumerate(filter(None, rows), 1):
+            if len(row) > len(names):
+                return f"row {place:,} has {len(row):,} cells, and the header {len(names):,}; quote cells with {mark!r}"
+    return None
 
 
 def _read_csv(path: Path, kind: str, *, infer_schema_length: int | None) -> Any:
@@ -233,11 +250,11 @@ def _numbers(frame: Any, path: Path | Rows, *, predicting: bool) -> Any:
         else:
             frame = frame.with_columns(numbers.alias(name))
     if shown:
-        drop = _as_option(shown) if len(shown) <= 3 else "..."
+        names = _as_option(shown) if len(shown) <= 8 else "NAME,..."
         advice = (
             "the model needs them as numbers"
             if predicting
-            else f"name categories with --categorical, or leave out with --drop {drop}"
+            else f"add --categorical {names} if they are categories, or leave them out by --drop {names}"
         )
         raise InvalidInputError(
             f"{path} has {plural(len(shown), 'column')} without numbers: {listed(shown.values())}; {advice}"

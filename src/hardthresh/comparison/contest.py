@@ -66,7 +66,8 @@ def compare(
     y : array, shape (n,), or (n, 2)
         The target: numbers, labels of classes, counts, positive amounts, or for ``loss="cox"`` times and events.
     loss : {"auto", "squared", "logistic", "poisson", "gamma", "cox"}
-        What is predicted, and measured. "auto" is "logistic" for texts, truths and two whole numbers, else "squared".
+        What is predicted, and measured. "auto" is "logistic" for texts, truths and two whole numbers, "cox" for a
+        structured array of events and times, else "squared".
     entrants : sequence of str, or mapping, optional
         Names of `hardthresh.comparison.ENTRANTS`; or a mapping from names to estimators of scikit-learn, None for a
         method of that name. Default: all that are installed.
@@ -165,15 +166,16 @@ def _check_folds(target: Target, folds: int) -> None:
     most = target.most_folds if target.strata is not None else len(target.y) // 2
     what = "the smallest class" if target.loss == "logistic" else "the table"
     has = plural(target.most_folds, "event" if target.loss == "cox" else "row")
+    has += "" if target.weights is None else " of positive weight"
     if folds > most:
         raise InvalidInputError(
-            f"{what} has {has} of positive weight, too few for {folds} outer folds; use at most {most}"
+            f"{what} has {has}, too few for {folds} outer folds; use at most {most}"
             if most >= 2
-            else f"{what} has {has} of positive weight, too few to compare anything"
+            else f"{what} has {has}, too few to compare anything"
         )
     if target.strata is not None and most - -(-most // folds) < 2:  # what the largest outer fold leaves
         raise InvalidInputError(
-            f"{what} has {has} of positive weight, too few for inner folds within {folds} outer ones; use "
+            f"{what} has {has}, too few for inner folds within {folds} outer ones; use "
             f"{'3 outer folds' if most >= 3 else 'more rows'}"
         )
 

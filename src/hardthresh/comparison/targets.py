@@ -179,6 +179,8 @@ def target_of(y: Any, loss: str, sample_weight: Any, offset: Any) -> tuple[Targe
         For a loss without other packages, a target outside its domain, and an offset of classes or times.
     """
     checked_word("loss", loss, ("auto", *LOSSES))
+    if loss == "auto" and getattr(getattr(y, "dtype", None), "names", None):
+        loss = "cox"  # the fields of a structured array are an event and a time
     if loss == "cox":
         times, classes = _times(y), ()
         values = times

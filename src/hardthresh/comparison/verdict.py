@@ -237,8 +237,8 @@ def _not_lost(found: Compared, ours: Entry, same: list[Entry], worse: list[Entry
         )
     elif ours not in good:
         sentences.append(
-            f"Use {choice.name}: {_counted(choice)}. {ours.name} does not predict better than {found.target.null}, "
-            "beyond the noise."
+            f"Use {choice.name}: {_counted(choice)}. It predicts better than {found.target.null}, beyond the noise, "
+            f"and {ours.name} does not."
         )
     else:
         sentences.append(

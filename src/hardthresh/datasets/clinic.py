@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardthresh.core.checking import checked_integer, checked_number
+from hardthresh.core.errors import MissingDependencyError
 
 # panel -> its price, and the mean and standard deviation of each of its values; prices and patients are fictitious
 _PANELS: dict[str, tuple[float, dict[str, tuple[float, float]]]] = {
@@ -122,9 +123,17 @@ class Clinic:
         return f"Clinic(X={self.X.shape}, panels={len(self.prices)}, non-zeros={np.count_nonzero(self.coef)})"
 
     def to_pandas(self) -> Any:
-        """Return X as a pandas data frame."""
-        import pandas as pd
+        """Return X as a pandas data frame.
 
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise MissingDependencyError("to_pandas needs pandas, which is not installed; or use X") from error
         return pd.DataFrame(self.X, columns=self.feature_names)
 
 
