@@ -1290,6 +1290,7 @@ typedef struct {
 static const double CAP = 319.4022208020228;
 
 INLINE double beyond_cap(double u) { return u > CAP ? u - CAP : 0.0 * u; }
+INLINE double at_most_cap(double u) { return u > CAP ? CAP : u; }
 
 /* The second-order polynomial that an exponential goes on as. */
 INLINE double taylor(double beyond) { return 1.0 + beyond + 0.5 * beyond * beyond; }
@@ -1307,7 +1308,7 @@ INLINE Row poisson_row(const Loss *loss, index_t i, double u)
     const double y = loss->y[i], gap = y > 0.0 ? u - loss->logs[i] : 0.0 * u, beyond = beyond_cap(u);
     const int near = is_near(y, gap) & (u <= CAP);
     double excess;
-    const double e = exponential(near ? gap : u - beyond, &excess), rate = near ? y * e : e;
+    const double e = exponential(near ? gap : at_most_cap(u), &excess), rate = near ? y * e : e;
     const double value = near ? y * excess : rate * taylor(beyond) - y - y * gap;
     return (Row){value, rate * (1.0 + beyond) - y, rate};
 }
@@ -1316,7 +1317,7 @@ INLINE Row gamma_row(const Loss *loss, index_t i, double u)
 {
     const double gap = loss->logs[i] - u, beyond = beyond_cap(gap);
     double excess;
-    const double ratio = exponential(gap - beyond, &excess);
+    const double ratio = exponential(at_most_cap(gap), &excess);
     const double value = fabs(gap) < 1.0 ? excess : ratio * taylor(beyond) - 1.0 - gap;
     return (Row){value, 1.0 - ratio * (1.0 + beyond), ratio};
 }
@@ -1344,9 +1345,9 @@ INLINE Row tweedie_row(const Loss *loss, index_t i, double u)
     const double above = beyond_cap(up * u), below = beyond_cap(-down * fallen), power = loss->constants[i]; /* y^up */
     const int near = is_near(y, gap) & (up * u <= CAP) & (-down * u <= CAP);
     double rise, fall;
-    const double e = exponential(near ? up * gap : up * u - above, &rise);
+    const double e = exponential(near ? up * gap : at_most_cap(up * u), &rise);
     const double rising = near ? power * e : e;
-    const double f = exponential(near ? -down * gap : -down * fallen - below, &fall);
+    const double f = exponential(near ? -down * gap : at_most_cap(-down * fallen), &fall);
     const double falling = near ? power * f : y * f;
     const double small = power * (rise / up + fall / down);
     const double total = rising * taylor(above) / up - power / (up * down) + falling * taylor(below) / down;

@@ -34,7 +34,7 @@ def test_it_leaves_out_what_is_not_installed(monkeypatch, capsys):
 
 def test_it_knows_what_an_installation_may_depend_on():
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    tools = {"docs", "test", "peers", "bench", "field", "release"}
+    tools = {"docs", "test", "peers", "bench", "compare", "field", "release"}
     extras = [line for extra, lines in project["optional-dependencies"].items() if extra not in tools for line in lines]
     needed = {re.match(r"[\w-]+", line)[0] for line in [*project["dependencies"], *extras]}
     assert needed <= {*versions.REQUIRED, *versions.OPTIONAL}

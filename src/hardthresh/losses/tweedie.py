@@ -86,7 +86,7 @@ class Tweedie(LogLink):
         rising, above = capped_exp(up * u)
         falling, below = capped_exp(-down * xp.where(y > 0, u, 0 * u))  # no 0 * inf where its factor y is 0
         total = rising * (1 + above + 0.5 * above * above) / up - y**up / (up * down)
-        total = total + y * (falling * (1 + below + 0.5 * below * below)) / down
+        total = total + y * falling * (1 + below + 0.5 * below * below) / down
         value = xp.where((y > 0) & (xp.abs(gap) < 1), small, total)
         return value, rising * (1 + above) - y * falling * (1 + below)
 
