@@ -100,6 +100,14 @@ def test_growing_and_shrinking(numpy_only, seed, m, kind, limited, free, size):
         assert_same(moved(function, given_, *args), numpy_only(moved, function, given_, *args))
 
 
+@pytest.mark.parametrize(("seed", "m", "free", "size"), [(474645, 17, 0, 12), (254427, 19, 2, 7)])
+def test_held_columns_have_room_to_move_again_after_all_is_computed_anew(numpy_only, seed, m, free, size):
+    """The tableau had no slots for columns held at a bound when nearly collinear ones made it compute all anew."""
+    given_ = problem(seed, m, {"collinear", "blocks", *(["scales"] if seed == 474645 else [])}, "boxes", free)
+    fit = numpy_only(moved, grow, given_, free + size, ROUNDING)
+    assert fit.decrease > 0.0
+
+
 @given(seeds, st.integers(4, 24), kinds, limits, frees, st.integers(1, 8), st.sampled_from([(), (0.25,), (0.5, 1.0)]))
 @draws(150)
 def test_exchanges_and_add_drop_moves(numpy_only, seed, m, kind, limited, free, size, shares):

@@ -79,7 +79,7 @@ class Sweeps:
         scale = np.sqrt(self._norms[wanted])
         kept, factor = independent_columns(self._gram[np.ix_(block, block)], scale)
         scale, chosen = scale[kept], wanted[kept]
-        self._chosen, self._moving, self.n_free = chosen, chosen.size, int(self._is_free[[*chosen, *held]].sum())
+        self._moving, self.n_free = chosen.size, int(self._is_free[[*chosen, *held]].sum())
         slope, rise = self._start_on(chosen)
         m, s = self._norms.size, chosen.size
         rows = self._rows(chosen)
@@ -89,9 +89,9 @@ class Sweeps:
         inverse = dpotri(factor, lower=1)[0] if s else factor
         self.slots, q = s + held.size, self._sides
         self._held = np.concatenate([held, np.zeros(s, np.int64)])
-        self._table = np.zeros(
-            (q + self.slots, self.slots + m)
-        )  # -b and g of each side, then A and U of each column of S
+        self._chosen = np.concatenate([chosen, np.zeros(held.size, np.int64)])
+        # The table: -b and g of each side, then A and U of each column of S.
+        self._table = np.zeros((q + self.slots, self.slots + m))
         moving, slopes = self._table[: q + s, :s], self._table[: q + s, self.slots :]
         moving[:q], slopes[:q] = -(self._start_coef[..., chosen] + change), slope - change @ rows
         moving[q:] = (np.tril(inverse) + np.tril(inverse, -1).T) / np.outer(scale, scale)
