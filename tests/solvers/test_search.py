@@ -70,10 +70,19 @@ def numpy_only():
     return call
 
 
-def assert_same(fit, twin, rtol=None):
+def tie_of(kind):
+    """Return by how much decreases of different supports may differ: q falls by less than 1.
+
+    Rounding decides between the gains of nearly collinear columns, and the moves after another choice are others: that
+    happens in one of some thousand problems.
+    """
+    return 0.05 if "collinear" in kind else TIE
+
+
+def assert_same(fit, twin, rtol=None, tie=TIE):
     """Assert the same support with equal numbers, or another one that is as good; `rtol` of the coefficients."""
     if set(fit.chosen.tolist()) != set(twin.chosen.tolist()):
-        assert abs(fit.decrease - twin.decrease) <= TIE
+        assert abs(fit.decrease - twin.decrease) <= tie
         return
     assert fit.n_free == twin.n_free
     if rtol is not None:
@@ -97,7 +106,7 @@ def moved(function, given, *args, **options):
 def test_growing_and_shrinking(numpy_only, seed, m, kind, limited, free, size):
     given_ = problem(seed, m, kind, limited, free)
     for function, args in ((grow, (free + size, ROUNDING)), (shrink, (free + size // 3,))):
-        assert_same(moved(function, given_, *args), numpy_only(moved, function, given_, *args))
+        assert_same(moved(function, given_, *args), numpy_only(moved, function, given_, *args), tie=tie_of(kind))
 
 
 @pytest.mark.parametrize(("seed", "m", "free", "size"), [(474645, 17, 0, 12), (254427, 19, 2, 7)])
@@ -117,7 +126,7 @@ def test_exchanges_and_add_drop_moves(numpy_only, seed, m, kind, limited, free, 
         grow(start, free + size, ROUNDING)
         return descend(start, free + size, ROUNDING, NEGLIGIBLE, shares)
 
-    assert_same(moved(function, given_), numpy_only(moved, function, given_))
+    assert_same(moved(function, given_), numpy_only(moved, function, given_), tie=tie_of(kind))
 
 
 @given(
@@ -144,7 +153,7 @@ def test_all_budgets(numpy_only, seed, m, kind, limited, free, most, step, share
     compiled, twins = fits(), numpy_only(fits)
     assert sorted(compiled) == sorted(twins)
     for size, twin in twins.items():
-        assert_same(compiled[size], twin)
+        assert_same(compiled[size], twin, tie=tie_of(kind))
 
 
 @pytest.mark.parametrize("limited", [None, "signs", "boxes"])
