@@ -34,10 +34,10 @@ test-all: export HARDTHRESH_TESTS = all
 check: lint ## check style and types, and run the unit tests: half a minute
 	$(PYTEST) $(UNIT) $(ARGS)
 
-test: .venv/test.stamp ## run the tests, the doctests and the examples of the user guide: five minutes on two cores
+test: .venv/test.stamp ## run the tests, the doctests and the examples of the user guide: a quarter of an hour on two cores
 	$(PYTEST) $(ARGS)
 
-test-all: .venv/test.stamp ## run every combination of the tests, as continuous integration does
+test-all: .venv/test.stamp ## run every combination of the tests, as each night: half an hour on two cores
 	$(PYTEST) $(ARGS)
 
 mutants: .venv/test.stamp ## apply deliberate mistakes and report those that the tests miss; ARGS names some of them

@@ -4,7 +4,7 @@
 
 - ``fast`` (the default, and what ``make test`` runs): every law, on cases that could break it;
 - ``pairs``: laws that many things keep are tested on each pair of these things;
-- ``all`` (``make test-all`` and continuous integration): whole products of what is cheap, and the slow statistics of
+- ``all`` (``make test-all``, each night): whole products of what is cheap, and the slow statistics of
   the papers.
 
 A higher level has all tests of the lower ones.
