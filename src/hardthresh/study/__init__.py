@@ -1,8 +1,39 @@
-"""Studies in which attributes are bought example by example: how far they are, drift, and planning."""
+"""Studies that buy attributes day by day: several people measure what is asked for, under a budget.
 
-from __future__ import annotations
+A study is a file. `Terms` say what can be measured, in which units, for which price; a `Study` asks, and learns from
+the answers. `plan` simulates it before it begins; `progress` and `drift` say how it goes.
+"""
 
+from .answers import BudgetUsed, LateAnswer, NothingToAsk, QuestionBack, RepeatedKey, StudyClosed
 from .drift import Drift, DriftTest, drift
-from .progress import Error, ErrorCurve, Progress, progress
+from .log import Event
+from .progress import ChosenColumn, Error, ErrorCurve, Progress, progress
+from .records import Learned, Receipt, Status
+from .state import Question
+from .study import Study
+from .terms import Attribute, Terms
 
-__all__ = ["Drift", "DriftTest", "Error", "ErrorCurve", "Progress", "drift", "progress"]
+__all__ = [
+    "Attribute",
+    "BudgetUsed",
+    "ChosenColumn",
+    "Drift",
+    "DriftTest",
+    "Error",
+    "ErrorCurve",
+    "Event",
+    "LateAnswer",
+    "Learned",
+    "NothingToAsk",
+    "Progress",
+    "Question",
+    "QuestionBack",
+    "Receipt",
+    "RepeatedKey",
+    "Status",
+    "Study",
+    "StudyClosed",
+    "Terms",
+    "drift",
+    "progress",
+]

@@ -17,8 +17,8 @@ from hardthresh.core.numbers import number, percent
 from hardthresh.core.typing import Array
 
 from .intervals import holm
-from .learned import Learned
 from .progress import first_losses, unchanged_since
+from .records import Learned
 
 FEWEST = 20
 """Examples of each half that a test needs; arbitrary: the tests keep their level with 10, but find next to nothing."""

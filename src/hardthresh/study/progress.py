@@ -14,7 +14,7 @@ from hardthresh.core.numbers import number, percent
 from hardthresh.core.typing import Array
 
 from .intervals import LEVEL, Interval, holm, mean_interval, share_interval
-from .learned import Learned
+from .records import Learned
 
 RECENT = 0.2
 """The share of the examples in the window. In ``benchmarks/study.py`` the error varies by an eighth more with 0.1, as

@@ -9,7 +9,7 @@ import numpy as np
 from hardthresh.core.typing import Array
 from hardthresh.limited import Algorithm, ArraySource, CostModel, Learner
 
-from .learned import Learned
+from .records import Learned
 
 
 def simulate(
