@@ -7,6 +7,7 @@ the answers. `plan` simulates it before it begins; `progress` and `drift` say ho
 from .answers import BudgetUsed, LateAnswer, NothingToAsk, QuestionBack, RepeatedKey, StudyClosed
 from .drift import Drift, DriftTest, drift
 from .log import Event
+from .planning import Plan, PlannedSize, plan
 from .progress import ChosenColumn, Error, ErrorCurve, Progress, progress
 from .records import Learned, Receipt, Status
 from .state import Question
@@ -25,6 +26,8 @@ __all__ = [
     "LateAnswer",
     "Learned",
     "NothingToAsk",
+    "Plan",
+    "PlannedSize",
     "Progress",
     "Question",
     "QuestionBack",
@@ -35,5 +38,6 @@ __all__ = [
     "StudyClosed",
     "Terms",
     "drift",
+    "plan",
     "progress",
 ]

@@ -14,6 +14,7 @@ from hardthresh.core.numbers import number, percent
 from hardthresh.core.typing import Array
 
 from .intervals import LEVEL, Interval, holm, mean_interval, share_interval
+from .models import losses
 from .records import Learned
 
 RECENT = 0.2
@@ -28,7 +29,6 @@ NEEDED = 0.05
 PER_COEFFICIENT = 5
 """Examples for each coefficient that it takes to say so; arbitrary, as the test holds for large samples."""
 _POINTS = 256  # of a curve, more than a plot can show
-_LEAST_PROBABILITY = 1e-15  # scikit-learn's least for float64 is 2.2e-16
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,15 +272,15 @@ def progress(learned: Learned, *, level: float = LEVEL) -> Progress:
     level = checked_number("level", level, above=0.0, below=1.0)
     n = len(learned.target)
     window = _window(n)
-    losses = _losses(learned)
+    measures = _measures(learned)
     since = unchanged_since(learned)
     chosen = _chosen(learned, n - window, since)
     needed = [column.looks_needed for column in chosen if column.now]
     return Progress(
         examples=n,
         window=window,
-        errors=tuple(_error(name, model[n - window :], null[n - window :], level) for name, model, null in losses),
-        curve=_curve(learned, losses[0][1], losses[0][2], level),
+        errors=tuple(_error(name, model[n - window :], null[n - window :], level) for name, model, null in measures),
+        curve=_curve(learned, measures[0][1], measures[0][2], level),
         chosen=chosen,
         same_for=n - since,
         settled=bool(needed) and all(needed) and n - since >= SETTLED * n,
@@ -298,31 +298,27 @@ def unchanged_since(learned: Learned) -> int:
 
 def first_losses(learned: Learned) -> tuple[str, Array, Array]:
     """Return the name of the squared error or log loss, and for every example that of both predictions."""
-    return _losses(learned)[0]
+    return _measures(learned)[0]
 
 
 def _window(n: int) -> int:
     return min(n, max(FEWEST, round(RECENT * n)))
 
 
-def _losses(learned: Learned) -> list[tuple[str, Array, Array]]:
+def _measures(learned: Learned) -> list[tuple[str, Array, Array]]:
     """Return each measure with its value for every example, by the predictions and without attributes."""
     y, predicted = learned.target, learned.prediction
     seen = np.searchsorted(learned.batch, learned.batch)  # examples in the batches before
     before = np.concatenate([[0.0], np.cumsum(y)])[seen]
     if not learned.is_class:
-        return [("mean squared error", (y - predicted) ** 2, (y - before / np.maximum(1, seen)) ** 2)]
+        null = before / np.maximum(1, seen)
+        return [("mean squared error", losses(y, predicted, is_class=False), losses(y, null, is_class=False))]
     share = (before + 0.5) / (seen + 1.0)
     return [
-        ("log loss", _log_loss(y, predicted), _log_loss(y, share)),
+        ("log loss", losses(y, predicted, is_class=True), losses(y, share, is_class=True)),
         ("Brier score", (y - predicted) ** 2, (y - share) ** 2),
         ("share of errors", _wrong(y, predicted), _wrong(y, share)),
     ]
-
-
-def _log_loss(y: Array, probability: Array) -> Array:
-    p = np.clip(probability, _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
-    return -np.where(y == 1, np.log(p), np.log1p(-p))
 
 
 def _wrong(y: Array, probability: Array) -> Array:
