@@ -103,8 +103,8 @@ def _number(attribute: Attribute, typed: Any) -> float:
     unit = ""
     if isinstance(typed, str):
         found = _NUMBER.fullmatch(typed.strip())
-        if found is None:
-            hint = "; write a decimal point" if re.fullmatch(r"[+-]?\d+,\d+(\s.*)?", typed.strip()) else ""
+        if found is None or found[2].startswith(","):
+            hint = "" if found is None else "; write a point, not a comma"
             raise InvalidInputError(f"{attribute.name} must be a number, or {MISSING}; got {format_value(typed)}{hint}")
         value, unit = float(found[1]), found[2].strip()
     elif is_real(typed):

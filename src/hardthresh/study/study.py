@@ -462,7 +462,7 @@ class Study:
         spent, committed = state.spent_so_far(), state.committed()
         return Status(
             events=state.event,
-            asked=learner.next_example - self._untouched(state),
+            asked=state.asked,
             answered=learner.meter.examples - learner.dropped,
             dropped=learner.dropped,
             spent=spent,
@@ -664,7 +664,7 @@ class Study:
         if not new:
             return None
         number, indices = new[0]
-        if self.terms.examples is not None and number >= self.terms.examples:
+        if self.terms.examples is not None and state.asked >= self.terms.examples:
             return None
         return number if self._affordable(state, self.terms.cost_model.cost(indices)) else None
 
@@ -675,16 +675,6 @@ class Study:
     def _expired(self, question: Question) -> bool:
         hours = self.terms.hold_hours
         return hours is not None and age(question.since) > timedelta(hours=hours)
-
-    def _untouched(self, state: StudyState) -> int:
-        """Return how many questions of the open query nobody has had."""
-        answers = state.learner.answers
-        if answers is None:
-            return 0
-        return sum(
-            not answered and number not in state.open
-            for number, answered in zip(answers.ids, answers.answered, strict=True)
-        )
 
     def _parsed(self, question: Question, values: Mapping[str, Any]) -> Values:
         """Return typed values as numbers, by the names of what was asked for."""
