@@ -267,7 +267,7 @@ def progress(learned: Learned, *, level: float = LEVEL) -> Progress:
     >>> learned, _ = simulate(AdaptiveHybrid(2), CostModel.of(12, 6), X, y, length=600)
     >>> now = progress(learned)
     >>> now.support, now.settled, round(now.errors[0].model.value, 2)
-    (('1', '7'), True, 0.25)
+    (('1', '7'), True, 0.27)
     """
     level = checked_number("level", level, above=0.0, below=1.0)
     n = len(learned.target)
