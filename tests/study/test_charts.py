@@ -31,7 +31,7 @@ def test_the_line_of_progress_is_its_curve_and_ends_in_the_present_error(ax):
 
 
 def test_a_study_without_examples_says_that_there_is_nothing_to_draw(ax):
-    assert plot_progress(now(3), ax).texts[0].get_text() == "there is no error to be drawn yet"
+    assert plot_progress(now(0), ax).texts[0].get_text() == "there is no error to be drawn yet"
 
 
 def test_the_points_of_a_plan_are_its_shares_with_the_cost_above(ax):
