@@ -5,11 +5,12 @@ the answers.
 """
 
 from .answers import BudgetUsed, LateAnswer, NothingToAsk, QuestionBack, RepeatedKey, StudyClosed
+from .attributes import Attribute
 from .log import Event
 from .records import Learned, Receipt, Status
 from .state import Question
 from .study import Study
-from .terms import Attribute, Terms
+from .terms import Terms
 
 __all__ = [
     "Attribute",

@@ -11,7 +11,7 @@ from hardthresh.core.typing import is_real
 from hardthresh.limited.learner import LARGEST
 
 if TYPE_CHECKING:
-    from .terms import Attribute
+    from .attributes import Attribute
 
 MISSING = "missing"
 """What is typed for a value that could not be measured."""

@@ -14,9 +14,10 @@ from hardthresh.core.errors import InvalidInputError, format_value, plural
 from hardthresh.core.typing import is_integer
 
 from .answers import BudgetUsed, LateAnswer, NothingToAsk, RepeatedKey, StudyClosed
+from .attributes import checked_name
 from .log import Event, Transaction
 from .state import Question, StudyState
-from .terms import Terms, checked_name
+from .terms import Terms
 
 
 def check_open(state: StudyState) -> None:

@@ -13,8 +13,9 @@ from hardthresh.limited import Learner
 from hardthresh.limited.relearning import Batch, BatchValues, relearned
 from hardthresh.storage import from_bytes
 
+from .attributes import Attribute
 from .log import Event, Transaction
-from .terms import Attribute, Terms
+from .terms import Terms
 
 Values = dict[str, float | None]
 
