@@ -72,7 +72,7 @@ def test_a_question_that_is_held_too_long_goes_to_somebody_else(begin, monkeypat
     assert study.ask("ben")[0].number == 1
     study.give_back(1, "ben")
     monkeypatch.setattr(
-        "hardthresh.study.study.age", lambda since: datetime.fromisoformat(later) - datetime.fromisoformat(since)
+        "hardthresh.study.transactions.age", lambda since: datetime.fromisoformat(later) - datetime.fromisoformat(since)
     )
     assert [question.number for question in study.ask("ben", 2)] == [0, 1]
     with pytest.raises(LateAnswer, match="question 0 is with ben"):

@@ -4,8 +4,8 @@ A study is a file. `Terms` say what can be measured, in which units, for which p
 the answers.
 """
 
-from .answers import BudgetUsed, LateAnswer, NothingToAsk, QuestionBack, RepeatedKey, StudyClosed
 from .attributes import Attribute
+from .errors import BudgetUsed, LateAnswer, NothingToAsk, QuestionBack, RepeatedKey, StudyClosed
 from .log import Event
 from .records import Learned, Receipt, Status
 from .state import Question

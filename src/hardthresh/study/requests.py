@@ -13,9 +13,9 @@ import numpy as np
 from hardthresh.core.errors import InvalidInputError, format_value, plural
 from hardthresh.core.typing import is_integer
 
-from .answers import BudgetUsed, LateAnswer, NothingToAsk, RepeatedKey, StudyClosed
-from .attributes import checked_name
+from .errors import BudgetUsed, LateAnswer, NothingToAsk, RepeatedKey, StudyClosed
 from .log import Event, Transaction
+from .reading import checked_name
 from .state import Question, StudyState
 from .terms import Terms
 

@@ -16,9 +16,9 @@ from hardthresh.core.typing import is_integer
 from hardthresh.limited.relearning import Batch
 from hardthresh.storage import to_bytes
 
-from .answers import QuestionBack
-from .attributes import checked_name, suggestion
+from .errors import QuestionBack
 from .log import Event, StudyLog, Transaction
+from .reading import checked_name, suggestion
 from .records import Receipt
 from .requests import age, check_open, digest, now, repeated
 from .state import Question, StudyState, Values, told
