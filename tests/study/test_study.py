@@ -283,6 +283,29 @@ def test_another_file_is_refused(tmp_path, content):
         Study.open(tmp_path / "nothing.db")
 
 
+def test_the_largest_numbers_do_no_harm(begin):
+    study = begin(terms=TERMS.replace("range", "# range"))
+    for question in study.ask("ann", 32):
+        huge = [1e150, -1e150][question.number % 2]
+        study.tell(question.number, dict.fromkeys(question.needed, huge), "ann")
+    assert study.ask("ann")[0].number == 32
+    assert np.all(np.isfinite(study.learned().prediction))
+    with pytest.raises(InvalidInputError, match="at most 1e"):
+        study.tell(32, {"a0": 2e150}, "ann")
+
+
+def test_values_that_overflow_are_not_taken(study, monkeypatch):
+    answer(study, "ann", 31)
+    monkeypatch.setattr("hardthresh.limited.algorithms.adaptive.AdaptiveState.finite", False)
+    events = study.status().events
+    with pytest.raises(InvalidInputError, match="sums of squares overflow"):
+        answer(study, "ann")
+    monkeypatch.undo()
+    assert study.status().events == events + 1  # the question stays asked
+    answer(study, "ann")
+    assert study.learned().questions.size == 32
+
+
 @pytest.mark.parametrize("who", ["", " ", "a\nb", "x" * 101, None, 3])
 def test_persons_without_a_name_are_refused(study, who):
     with pytest.raises(InvalidInputError, match="the name of a person"):

@@ -53,9 +53,6 @@ def held_question(transaction: Transaction, state: StudyState, number: Any, who:
 
 def nothing_to_ask(terms: Terms, state: StudyState) -> NothingToAsk:
     """Return why there is no question."""
-    learner = state.learner
-    if learner.diverged:
-        return NothingToAsk("the numbers overflow, so nothing more can be learned; rescale the attributes")
     new = state.new_questions(1)
     held = ", ".join(
         f"{question.number} (with {question.holder} since {question.since})"
