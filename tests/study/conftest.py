@@ -3,9 +3,9 @@
 import os
 
 import pytest
+from study_helpers import TERMS
 
 from hardthresh.study import Study, Terms
-from study_helpers import TERMS
 
 
 @pytest.fixture(autouse=True)

@@ -3,14 +3,14 @@
 import os
 
 import pytest
-
 from fire import run
+
 from levels import at
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
 @pytest.mark.parametrize("seed", [1000, *at("pairs", range(1001, 1010))])
 def test_a_random_study(tmp_path, seed):
-    killed, events, wrong = run(seed, tmp_path)
+    _, events, wrong = run(seed, tmp_path)
     assert wrong == []
     assert events > 50

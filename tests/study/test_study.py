@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
+from study_helpers import TERMS, answer, truth
 
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.limited import Learner
@@ -19,7 +20,6 @@ from hardthresh.study import (
     StudyClosed,
     Terms,
 )
-from study_helpers import TERMS, answer, truth
 
 
 def coefficients(study):
@@ -50,7 +50,7 @@ def test_a_question_belongs_to_one_person(study):
     assert mine.number != yours.number
     assert study.ask("ann") == (mine,)
     assert [question.number for question in study.ask("ann", 3)] == [0, 2, 3]
-    with pytest.raises(LateAnswer, match="question 1 is with ben since .*, not with ann"):
+    with pytest.raises(LateAnswer, match=r"question 1 is with ben since .*, not with ann"):
         study.tell(1, {"a0": 1.0}, "ann")
 
 
@@ -71,7 +71,9 @@ def test_a_question_that_is_held_too_long_goes_to_somebody_else(begin, monkeypat
     later = (datetime.now(UTC) + timedelta(hours=49)).isoformat(timespec="milliseconds")
     assert study.ask("ben")[0].number == 1
     study.give_back(1, "ben")
-    monkeypatch.setattr("hardthresh.study.study.age", lambda since: datetime.fromisoformat(later) - datetime.fromisoformat(since))
+    monkeypatch.setattr(
+        "hardthresh.study.transactions.age", lambda since: datetime.fromisoformat(later) - datetime.fromisoformat(since)
+    )
     assert [question.number for question in study.ask("ben", 2)] == [0, 1]
     with pytest.raises(LateAnswer, match="question 0 is with ben"):
         study.tell(0, {"a0": 1.0}, "ann")
@@ -79,7 +81,7 @@ def test_a_question_that_is_held_too_long_goes_to_somebody_else(begin, monkeypat
 
 def test_values_may_come_in_pieces(study):
     [question] = study.ask("ann")
-    first, second, *_ = question.needed
+    first, *_ = question.needed
     assert study.tell(0, {first: 1.0}, "ann").needed == question.needed[1:]
     assert study.status().spent == 1.0
     assert study.status().reserved == 3.0
@@ -125,7 +127,7 @@ def test_the_total_budget_covers_open_questions(begin):
     study.ask("ben")
     with pytest.raises(BudgetUsed, match=r"may cost 4 EUR, but 8 EUR of the total budget of 11 EUR are used, 8 EUR"):
         study.ask("cem")
-    study.tell(0, {name: "missing" for name in study.ask("ann")[0].needed}, "ann")
+    study.tell(0, dict.fromkeys(study.ask("ann")[0].needed, "missing"), "ann")
     assert study.ask("cem")[0].price == 4.0
     assert study.status().left == 3.0
 
@@ -162,7 +164,9 @@ def test_no_subject_is_examined_twice(study):
     [first] = study.ask("ann")
     study.tell(first.number, {"y": 1.0}, "ann", subject="P-17")
     [second] = study.ask("ben")
-    with pytest.raises(InvalidInputError, match="'P-17' was examined before, in question 0; no example is bought twice"):
+    with pytest.raises(
+        InvalidInputError, match="'P-17' was examined before, in question 0; no example is bought twice"
+    ):
         study.tell(second.number, {"y": 1.0}, "ben", subject="P-17")
     with pytest.raises(InvalidInputError, match="question 0 is about 'P-17', not 'P-18'"):
         study.tell(first.number, {"a0": 1.0}, "ann", subject="P-18")
@@ -262,7 +266,7 @@ def test_a_file_that_was_changed_is_refused(study):
         connection.execute("DROP TRIGGER events_are_kept")
         connection.execute("UPDATE events SET who = 'ben' WHERE number = 3")
         connection.commit()
-    with pytest.raises(InvalidInputError, match="event 3 of .* was changed"):
+    with pytest.raises(InvalidInputError, match=r"event 3 of .* was changed"):
         study.verify()
 
 
@@ -279,6 +283,29 @@ def test_another_file_is_refused(tmp_path, content):
         Study.open(tmp_path / "nothing.db")
 
 
+def test_the_largest_numbers_do_no_harm(begin):
+    study = begin(terms=TERMS.replace("range", "# range"))
+    for question in study.ask("ann", 32):
+        huge = [1e150, -1e150][question.number % 2]
+        study.tell(question.number, dict.fromkeys(question.needed, huge), "ann")
+    assert study.ask("ann")[0].number == 32
+    assert np.all(np.isfinite(study.learned().prediction))
+    with pytest.raises(InvalidInputError, match="at most 1e"):
+        study.tell(32, {"a0": 2e150}, "ann")
+
+
+def test_values_that_overflow_are_not_taken(study, monkeypatch):
+    answer(study, "ann", 31)
+    monkeypatch.setattr("hardthresh.limited.algorithms.adaptive.AdaptiveState.finite", False)
+    events = study.status().events
+    with pytest.raises(InvalidInputError, match="sums of squares overflow"):
+        answer(study, "ann")
+    monkeypatch.undo()
+    assert study.status().events == events + 1  # the question stays asked
+    answer(study, "ann")
+    assert study.learned().questions.size == 32
+
+
 @pytest.mark.parametrize("who", ["", " ", "a\nb", "x" * 101, None, 3])
 def test_persons_without_a_name_are_refused(study, who):
     with pytest.raises(InvalidInputError, match="the name of a person"):
@@ -292,7 +319,9 @@ def test_questions_that_were_never_asked(study, number):
         study.tell(number, {"a0": 1.0}, "ann")
 
 
-@pytest.mark.parametrize("text", ["'; DROP TABLE events; --", "<script>alert(1)</script>", "../../etc/passwd", "𝔘\u202e"])
+@pytest.mark.parametrize(
+    "text", ["'; DROP TABLE events; --", "<script>alert(1)</script>", "../../etc/passwd", "𝔘\u202e"]
+)
 def test_what_people_type_is_kept_as_text(study, text):
     name = "".join(c for c in text if c.isprintable())
     [question] = study.ask(name)

@@ -4,15 +4,16 @@ A study is a file. `Terms` say what can be measured, in which units, for which p
 the answers. `plan` simulates it before it begins; `progress` and `drift` say how it goes.
 """
 
-from .answers import BudgetUsed, LateAnswer, NothingToAsk, QuestionBack, RepeatedKey, StudyClosed
+from .attributes import Attribute
 from .drift import Drift, DriftTest, drift
+from .errors import BudgetUsed, LateAnswer, NothingToAsk, QuestionBack, RepeatedKey, StudyClosed
 from .log import Event
 from .planning import Plan, PlannedSize, plan
-from .progress import ChosenColumn, Error, ErrorCurve, Progress, progress
+from .progress import ChosenColumn, ErrorCurve, MeasuredError, Progress, progress
 from .records import Learned, Receipt, Status
 from .state import Question
 from .study import Study
-from .terms import Attribute, Terms
+from .terms import Terms
 
 __all__ = [
     "Attribute",
@@ -20,11 +21,11 @@ __all__ = [
     "ChosenColumn",
     "Drift",
     "DriftTest",
-    "Error",
     "ErrorCurve",
     "Event",
     "LateAnswer",
     "Learned",
+    "MeasuredError",
     "NothingToAsk",
     "Plan",
     "PlannedSize",

@@ -21,7 +21,8 @@ from hardthresh.limited.algorithms.moments import Moments
 from hardthresh.limited.algorithms.support_choice import choose
 
 from .models import fitted
-from .terms import Terms, suggestion
+from .reading import suggestion
+from .terms import Terms
 
 NEW = 1000
 """Most examples on which the error of a simulated study is measured; with so many it varies by 5 % at most."""

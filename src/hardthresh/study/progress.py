@@ -32,7 +32,7 @@ _POINTS = 256  # of a curve, more than a plot can show
 
 
 @dataclass(frozen=True, slots=True)
-class Error:
+class MeasuredError:
     """The error of the latest predictions, beside that of a prediction that uses no attributes.
 
     Attributes
@@ -140,7 +140,7 @@ class Progress:
         How many examples were learned from.
     window : int
         The number of the latest of them that the errors are means over.
-    errors : tuple of Error
+    errors : tuple of MeasuredError
         The mean squared error; for two classes the log loss, the Brier score and the share of errors.
     curve : ErrorCurve
         The first of them over time.
@@ -156,7 +156,7 @@ class Progress:
 
     examples: int
     window: int
-    errors: tuple[Error, ...]
+    errors: tuple[MeasuredError, ...]
     curve: ErrorCurve
     chosen: tuple[ChosenColumn, ...]
     same_for: int
@@ -325,13 +325,13 @@ def _wrong(y: Array, probability: Array) -> Array:
     return ((probability > 0.5) != (y == 1)).astype(np.float64)
 
 
-def _error(name: str, model: Array, null: Array, level: float) -> Error:
+def _error(name: str, model: Array, null: Array, level: float) -> MeasuredError:
     def interval(losses: Array) -> Interval:
         if name == "share of errors":
             return share_interval(int(np.sum(losses)), len(losses), level)
         return mean_interval(losses, level, least=0.0)
 
-    return Error(name, interval(model), interval(null), mean_interval(null - model, level))
+    return MeasuredError(name, interval(model), interval(null), mean_interval(null - model, level))
 
 
 def _curve(learned: Learned, model: Array, null: Array, level: float) -> ErrorCurve:

@@ -13,10 +13,11 @@ import numpy as np
 from hardthresh.core.errors import InvalidInputError, format_value, plural
 from hardthresh.core.typing import is_integer
 
-from .answers import BudgetUsed, LateAnswer, NothingToAsk, RepeatedKey, StudyClosed
+from .errors import BudgetUsed, LateAnswer, NothingToAsk, RepeatedKey, StudyClosed
 from .log import Event, Transaction
+from .reading import checked_name
 from .state import Question, StudyState
-from .terms import Terms, checked_name
+from .terms import Terms
 
 
 def check_open(state: StudyState) -> None:
@@ -52,9 +53,6 @@ def held_question(transaction: Transaction, state: StudyState, number: Any, who:
 
 def nothing_to_ask(terms: Terms, state: StudyState) -> NothingToAsk:
     """Return why there is no question."""
-    learner = state.learner
-    if learner.diverged:
-        return NothingToAsk("the numbers overflow, so nothing more can be learned; rescale the attributes")
     new = state.new_questions(1)
     held = ", ".join(
         f"{question.number} (with {question.holder} since {question.since})"

@@ -1,64 +1,110 @@
-"""What people type, as numbers: units, levels, and the values that could not be measured."""
+"""Attributes: what can be measured, and what people type as numbers."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal, TypeAlias
 
-from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.typing import is_real
 from hardthresh.limited.learner import LARGEST
-
-if TYPE_CHECKING:
-    from .terms import Attribute
 
 MISSING = "missing"
 """What is typed for a value that could not be measured."""
 
 _NUMBER = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?)\s*(.*)", re.ASCII)
 _YES_NO = {"yes": 1.0, "no": 0.0, "y": 1.0, "n": 0.0, "true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
+Kind: TypeAlias = Literal["number", "integer", "yes/no", "ordered", "category"]
 
 
-class QuestionBack(InvalidInputError):
-    """Values are outside of their ranges; they become data when they are confirmed.
+@dataclass(frozen=True)
+class Attribute:
+    """Something that can be measured of an example, or the target.
 
     Attributes
     ----------
-    doubts : tuple of (str, float, float, float, str)
-        For each the name of the attribute, the value, the range, and the unit.
+    name : str
+        Its name.
+    kind : {"number", "integer", "yes/no", "ordered", "category"}
+        What its values are. "yes/no" is 0 or 1, "ordered" is 0, 1, 2, ... in the order of `levels`, and "category" has
+        a column of 0 and 1 for each of `levels` but the first.
+    unit : str
+        The unit of the values; empty if there is none.
+    units : mapping from str to float
+        Other units that may be typed, and how many of `unit` one of them is.
+    range : tuple of two floats, or None
+        Values outside are asked back, and become data when they are confirmed.
+    possible : tuple of two floats, or None
+        Values outside are never data.
+    levels : tuple of str
+        Of kinds "ordered" and "category", and of a target with two classes.
+    panel : str
+        The panel that it is bought in; empty if it is bought alone.
+    price : float
+        What it costs if it is bought alone.
+    help : str
+        What the person who measures should know.
     """
 
-    def __init__(self, doubts: tuple[tuple[str, float, float, float, str], ...]) -> None:
-        self.doubts = doubts
-        listed = "; ".join(
-            f"{name} is {value:g}{f' {unit}' if unit else ''}, outside of {low:g} to {high:g}"
-            for name, value, low, high, unit in doubts
-        )
-        super().__init__(f"{listed}: look again; confirm the value if it is right, correct it, or report it missing")
+    name: str
+    kind: Kind = "number"
+    unit: str = ""
+    units: Mapping[str, float] = field(default_factory=dict)
+    range: tuple[float, float] | None = None
+    possible: tuple[float, float] | None = None
+    levels: tuple[str, ...] = ()
+    panel: str = ""
+    price: float = 1.0
+    help: str = ""
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.kind, self.unit, self.levels, self.panel))
+
+    def parse(self, typed: Any) -> float | None:
+        """Return a typed value as a number in `unit`, or the number of its level; None if it could not be measured.
+
+        Parameters
+        ----------
+        typed : float, str or None
+            A number; a text such as "1.2", "1.2 mg/dl", "yes" or a level; None or "missing".
+
+        Raises
+        ------
+        InvalidInputError
+            For anything else, for another unit, or a value that is not `possible`.
+        """
+        return _parsed(self, typed)
+
+    def format(self, value: float | None) -> str:
+        """Return a value as people read it, with its unit."""
+        if value is None:
+            return MISSING
+        if self.levels:
+            return self.levels[int(value)]
+        if self.kind == "yes/no":
+            return "yes" if value else "no"
+        return f"{value:.12g} {self.unit}".rstrip()
+
+    def outside(self, value: float | None) -> bool:
+        """Return whether a value has to be confirmed, as it is outside of the range."""
+        return value is not None and self.range is not None and not self.range[0] <= value <= self.range[1]
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of its columns in the model."""
+        return [f"{self.name}={level}" for level in self.levels[1:]] if self.kind == "category" else [self.name]
+
+    def encode(self, value: float) -> list[float]:
+        """Return a value in its columns."""
+        if self.kind == "category":
+            return [float(value == level) for level in range(1, len(self.levels))]
+        return [value]
 
 
-class LateAnswer(HardThreshError):
-    """A question is not with this person any more, or was answered, skipped or given back."""
-
-
-class NothingToAsk(HardThreshError):
-    """There is no question for this person now; the message says why."""
-
-
-class BudgetUsed(NothingToAsk):
-    """The budget of the study does not cover another question."""
-
-
-class StudyClosed(HardThreshError):
-    """The study is closed."""
-
-
-class RepeatedKey(HardThreshError):
-    """A request has the key of an earlier one, but other content."""
-
-
-def parsed(attribute: Attribute, typed: Any) -> float | None:
+def _parsed(attribute: Attribute, typed: Any) -> float | None:
     """Return a typed value as a number; None if it could not be measured: see `Attribute.parse`."""
     if typed is None or (isinstance(typed, str) and typed.strip().casefold() == MISSING):
         return None
