@@ -123,3 +123,10 @@ def test_classes_have_probabilities_and_an_accuracy(classes):
         assert entry.relative_loss < 0.9
         assert np.mean(entry.accuracies) > 0.6
     assert "accuracy" in found.header
+
+
+def test_a_table_without_a_column_that_varies_says_so():
+    for table in (np.ones((60, 2)), sparse.csr_array(np.ones((60, 2)))):
+        found = compare(["hardthresh", "lasso"], X=table)
+        assert "lasso failed in 3 of 3 outer folds: InvalidInputError: every column is constant" in str(found)
+        assert found.verdict.kind == "nothing predicts"
