@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import log_loss
@@ -201,3 +202,21 @@ def test_a_path_is_chosen_by_rows_that_it_was_not_fitted_to():
     target, *_ = target_of(noise[:, 0] + 9.0 * noise[:, 5], "squared", None, None)
     fitted = best_of_path(Training(noise[:, 1:], target, target.splits(5, 0)), none_and_all)
     assert fitted.used.size == 20
+
+
+def test_what_a_method_is_given_does_not_depend_on_rows_held_out():
+    """Neither imputed, encoded and standardised columns nor targets; so scaling once for all inner folds leaks none."""
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "colour": np.array(["red", "green", "blue"])[np.arange(60) % 3]})
+    frame.loc[[3, 7, 20, 41], "a"] = np.nan
+    settings = {"categorical_features": ["colour"], "impute": True}
+    first, second = type("First", (Recorder,), {"seen": []}), type("Second", (Recorder,), {"seen": []})
+    held_out = compare({"first": first()}, X=frame, **settings).rounds[0].test
+    changed, y = frame.copy(), Y.copy()
+    changed.loc[held_out, "a"] = 1e3
+    changed.loc[held_out, "b"] = -1e3
+    changed.loc[held_out, "colour"] = "violet"
+    y[held_out] = 1e3
+    compare({"second": second()}, y=y, X=changed, **settings)
+    for given, again in zip(first.seen[0], second.seen[0], strict=True):
+        assert np.array_equal(given, again)
+    assert not np.array_equal(first.seen[1][0], second.seen[1][0])
