@@ -122,6 +122,7 @@ class MethodComparison:
             For a name that did not take part.
         """
         own = self._uncorrected(name, reference)
+        pairs: list[tuple[str, str | None]]
         if reference is None:
             pairs = [(entry.name, None) for entry in self.entries]
         elif OURS in (name, reference):

@@ -65,7 +65,7 @@ def from_arrays(
 
 def _refuse_parts(X: Sequence[Any]) -> None:
     """Refuse a list of tables, or of pairs of a table and its targets, in the place of one table."""
-    first = X[0] if len(X) else None
+    first: Any = X[0] if len(X) else None
     pair = isinstance(first, list | tuple) and any(np.ndim(part) == 2 for part in first if hasattr(part, "shape"))
     if not (pair or sp.issparse(first) or (hasattr(first, "shape") and len(first.shape) == 2)):
         return
