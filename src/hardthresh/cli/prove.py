@@ -11,7 +11,7 @@ import typer
 from hardthresh.core.errors import InvalidInputError
 
 from .databases import source_of
-from .options import NO_LIMIT, check_output, seconds_of
+from .options import NO_LIMIT, check_model_output, seconds_of
 
 NOT_PROVED = 1
 """The exit code where something is left to prove."""
@@ -36,7 +36,7 @@ def prove(
     ends the search: what was proved until then is printed, and saved. While the rows are read, it ends the
     command. The exit code is 0 if the best set is proved, and 1 if not.
     """
-    check_output(out, "--out", ".json", {"the file of data": data, "the model": model})
+    check_model_output(out, {"the file of data": data, "the model": model})
 
     from hardthresh.certificates import Proof
     from hardthresh.storage import load, save

@@ -55,9 +55,10 @@ def compare(
 
     so that 1 is no better than no features. Two entrants are compared by the differences of these losses in the same
     folds. The variance of a mean of J of these, with variance :math:`s^2`, is taken as
-    :math:`s^2 (1/J + 1/(\text{folds} - 1))`, since training rows of folds overlap (Nadeau and Bengio, 2003). A
-    difference counts as one if it is larger than so many standard errors that Student's distribution with J - 1 degrees
-    of freedom has 95 % within them.
+    :math:`s^2 (1/J + 1/(\text{folds} - 1))`, since training rows of folds overlap (Nadeau and Bengio, 2003). Its
+    p-value is that of Student's distribution with J - 1 degrees of freedom, corrected by Holm's method (1979) for all
+    comparisons with our method; those with no features are corrected together, too. A difference counts as one if the
+    corrected p-value is at most 5 %.
 
     Parameters
     ----------
@@ -107,13 +108,18 @@ def compare(
 
     Notes
     -----
-    Heuristic: it compares procedures on one data set, and the standard errors are approximate. Each difference has its
-    own 5 % of false alarms: the more entrants there are, the more likely it is that one of them seems better, or better
-    than no features, by chance. Cost: for most entrants (inner folds + 1) x folds x repeats fits of a path.
+    Heuristic: it compares procedures on one data set, and the standard errors are approximate. If these were exact, the
+    probability of any false alarm would be at most 5 % among the comparisons with our method, and 5 % among those with
+    no features, however many entrants there are; the more there are, the larger a difference must be. Without our
+    method, the entrant with the lowest loss is in its place, and the correction is for all pairs of entrants. Cost: for
+    most entrants (inner folds + 1) x folds x repeats fits of a path.
 
     References
     ----------
     C. Nadeau and Y. Bengio (2003), Inference for the generalization error, *Machine Learning* 52, 239-281.
+
+    S. Holm (1979), A simple sequentially rejective multiple test procedure, *Scandinavian Journal of Statistics* 6,
+    65-70.
 
     Examples
     --------

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
-from math import inf, isnan
+from itertools import combinations
+from math import isnan
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from hardthresh.estimators.words import label
 from .entrants import OURS
 from .entries import Entry, Round
 from .targets import Target
-from .verdict import Difference, Verdict, difference, noise_quantile, verdict, with_error
+from .verdict import LEVEL, Difference, Verdict, difference, holm, verdict, with_error
 
 if TYPE_CHECKING:
     import pandas
@@ -104,6 +105,10 @@ class MethodComparison:
     def difference(self, name: str, reference: str | None = None) -> Difference:
         """Return by how much the relative loss of an entrant is larger than that of another one, in the same folds.
 
+        Its p-value is corrected by Holm's method for all comparisons of the same kind: of ours with each other entrant;
+        of each entrant with no features; or of two others, which nobody names before the losses are known, of each
+        entrant with each.
+
         Parameters
         ----------
         name : str
@@ -116,6 +121,19 @@ class MethodComparison:
         InvalidInputError
             For a name that did not take part.
         """
+        own = self._uncorrected(name, reference)
+        pairs: list[tuple[str, str | None]]
+        if reference is None:
+            pairs = [(entry.name, None) for entry in self.entries]
+        elif OURS in (name, reference):
+            pairs = [(entry.name, OURS) for entry in self.entries if entry.name != OURS]
+        else:
+            pairs = [*combinations((entry.name for entry in self.entries), 2)]
+        together = [self._uncorrected(*pair).p_value for pair in pairs]
+        return replace(own, p_value=holm(own.p_value, together))
+
+    def _uncorrected(self, name: str, reference: str | None) -> Difference:
+        """Return a difference without regard to others."""
         first = self._by_round(name)
         second = dict.fromkeys(first, 1.0) if reference is None else self._by_round(reference)
         common = sorted(first.keys() & second.keys())
@@ -124,11 +142,6 @@ class MethodComparison:
     def _by_round(self, name: str) -> dict[int, float]:
         entry = self[name]
         return dict(zip(entry.rounds, entry.relative_losses, strict=True))
-
-    @property
-    def noise_quantile(self) -> float:
-        """How many standard errors of a difference count as noise."""
-        return noise_quantile(len(self.rounds))
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -151,6 +164,20 @@ class MethodComparison:
         return (
             f"Held-out {self.target.measure} over that of predicting {self.target.null}, so that 1 is no better than "
             f"no features; {folds}{partly}, {self.inner_folds} inner ones."
+        )
+
+    def correction(self) -> str:
+        """Return from when on a difference counts as more than noise, in one sentence; nothing for one entrant."""
+        reference = self.reference
+        others = len(self.ranked) - 1
+        if reference is None or others < 1:
+            return ""
+        count = f"the {plural(others, 'comparison')} with {OURS}"
+        if reference.name != OURS:
+            count = f"the {plural(others * (others + 1) // 2, 'comparison')} of two methods"
+        return (
+            f"Differences beyond the noise are significant at the {percent(LEVEL)} level, with Holm's correction for "
+            f"{count}; so are those from no features, for {plural(others + 1, 'method')}."
         )
 
     @property
@@ -188,7 +215,7 @@ class MethodComparison:
         if self.reference is None or entry.name == self.reference.name:
             return ""
         found = self.difference(entry.name, self.reference.name)
-        if found.margin == inf:
+        if isnan(found.p_value):
             return f"{found} in one fold"
         word = {1: "worse", -1: "better", 0: "within noise"}[found.sign]
         return f"{found} {word}"
@@ -214,7 +241,8 @@ class MethodComparison:
     def table(self) -> PrintedTable:
         """Return the table as it is printed."""
         notes = ["", *self.verdict.sentences, *([""] if self.remarks() else []), *self.remarks()]
-        return PrintedTable([self.title(), self.how()], self.header, self.rows(), notes, left=("method",))
+        above = [self.title(), self.how(), *filter(None, [self.correction()])]
+        return PrintedTable(above, self.header, self.rows(), notes, left=("method",))
 
     def __str__(self) -> str:
         return self.table().to_text()
@@ -284,6 +312,7 @@ class MethodComparison:
         if entry.rounds and reference is not None and entry.name != reference.name:
             against = self.difference(entry.name, reference.name)
         found |= {"difference": against and _known(against.mean), "standard_error": against and _known(against.error)}
+        found |= {"p_value": against and _known(against.p_value)}
         found |= {"within_noise": None if against is None else against.sign == 0}
         if self.target.classes:
             found["accuracy"] = float(np.mean(entry.accuracies)) if entry.accuracies else None

@@ -221,8 +221,9 @@ _SHARED = {
     selection_frequency_ : array, shape (n_features,)
         The share of folds whose model, made like this one, has the feature.
     held_out_scores_ : dict from str to float
-        The mean loss, R2 or D2, for classes the area under the ROC curve and the accuracy, and the slope and intercept
-        of calibration, of the predictions of held-out rows by these models. They are optimistic, most with few rows:
+        The mean loss, R2 or D2, for two classes the area under the ROC curve and the accuracy, and the slope and
+        intercept of calibration, of the predictions of held-out rows by these models. Of three or more classes: the
+        loss, D2 and the accuracy. They are optimistic, most with few rows:
         the number of features, the ridge and the weights were chosen on the same rows. NaN where a score is not
         defined; the slope is infinite if the predictions separate the classes.
     calibration_ : array, shape (n_bins, 3)

@@ -57,6 +57,10 @@ class GramModel(OneNumberPerRow, ScreenedExactly):
 
     Notes
     -----
+    Statistics in single precision become float64, and so are parameters and gradients: G has the squared condition
+    number of X, and its cost does not depend on n. Digits that were lost where G was summed stay lost: sum it in double
+    precision.
+
     Cost: of `evaluate` O(d s) for s non-zeros, and no data pass. Values are differences of sums of the size of s, whose
     rounding they have: centred targets and columns keep the digits.
 

@@ -98,7 +98,6 @@ def write_comparison(
             found=comparison,
             verdict=comparison.verdict,
             headline=_HEADLINES[comparison.verdict.kind].format(recommended=comparison.verdict.recommended),
-            quantile=comparison.noise_quantile,
             target=None if target is None else one_line(str(target)),
             chart=chart("comparison", lambda ax: plot_comparison(comparison, ax), height=400),
             losses=", ".join(map(loss_words, comparison.ranked)),

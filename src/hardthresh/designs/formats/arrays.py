@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +56,25 @@ def from_arrays(
     >>> from_arrays(np.ones((5000, 10), dtype=np.float32), np.ones(5000), rows=2000)
     RowBlocks(5,000 x 10 float32, 3 blocks)
     """
+    if isinstance(X, list | tuple):
+        _refuse_parts(X)
     X = sp.csr_array(X) if sp.issparse(X) else as_stored(X)
     others = {"y": y, "sample_weight": sample_weight, "offset": offset, "fold": fold}
     return cut(X, {name: companion(part) for name, part in others.items()}, rows)
+
+
+def _refuse_parts(X: Sequence[Any]) -> None:
+    """Refuse a list of tables, or of pairs of a table and its targets, in the place of one table."""
+    first: Any = X[0] if len(X) else None
+    pair = isinstance(first, list | tuple) and any(np.ndim(part) == 2 for part in first if hasattr(part, "shape"))
+    if not (pair or sp.issparse(first) or (hasattr(first, "shape") and len(first.shape) == 2)):
+        return
+    what = "pairs of a table and its targets" if pair else "tables"
+    raise InvalidInputError(
+        f"X must be one table, shape (n, d), but is a {type(X).__name__} of {len(X)} {what}. Join them by "
+        "numpy.concatenate, or scipy.sparse.vstack, and give the targets as y; or write them to files, which "
+        "from_parquet and from_npz_shards read as one table"
+    )
 
 
 def from_file(
