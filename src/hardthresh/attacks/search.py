@@ -132,8 +132,8 @@ def universal_perturbation(
 
     References
     ----------
-    *Probabilistic IHT*, Section 5.1; N. Carlini and D. Wagner (2017), Towards evaluating the robustness of neural
-    networks, *IEEE Symposium on Security and Privacy*.
+    Bergamaschi, Cristofari, Kungurtsev and Rinaldi (2025), *Probabilistic IHT*, Section 5.1; N. Carlini and D. Wagner
+    (2017), Towards evaluating the robustness of neural networks, *IEEE Symposium on Security and Privacy*.
 
     Examples
     --------

@@ -63,8 +63,8 @@ class DoubleSparsity(Constraint):
 
     References
     ----------
-    Chu, Zhou, Mullen, Sinsheimer, Lange and Sobel (2020) for the model ("doubly sparse projection");
-    *Accelerated IHT*, section 2.1, for structures in general.
+    Chu, Zhou, Mullen, Sinsheimer, Lange and Sobel (2020) for the model ("doubly sparse projection"); Khanna and
+    Kyrillidis (2018), *Accelerated IHT*, section 2.1, for structures in general.
 
     Examples
     --------

@@ -55,7 +55,7 @@ class EdgeSparsity(Constraint):
 
     References
     ----------
-    *Probabilistic IHT*, Section 5.2.
+    Bergamaschi, Cristofari, Kungurtsev and Rinaldi (2025), *Probabilistic IHT*, Section 5.2.
 
     Examples
     --------

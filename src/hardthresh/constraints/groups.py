@@ -73,8 +73,8 @@ class GroupSparsity(Constraint):
 
     References
     ----------
-    *Accelerated IHT*, section 2.1 (the model) and B.3 (non-overlapping groups); Baldassarre, Bhan, Cevher, Kyrillidis
-    and Satpathi (2016) for group models.
+    Khanna and Kyrillidis (2018), *Accelerated IHT*, section 2.1 (the model) and B.3 (non-overlapping groups);
+    Baldassarre, Bhan, Cevher, Kyrillidis and Satpathi (2016) for group models.
 
     Examples
     --------

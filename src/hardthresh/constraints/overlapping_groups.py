@@ -66,8 +66,9 @@ class OverlappingGroupSparsity(Constraint):
 
     References
     ----------
-    *Accelerated IHT*, section 2.1 (the model) and B.3 (greedy selection of overlapping groups); Nemhauser, Wolsey and
-    Fisher (1978) for the factor 1 - 1/e, Minoux (1978) for looking only at the groups that lead.
+    Khanna and Kyrillidis (2018), *Accelerated IHT*, section 2.1 (the model) and B.3 (greedy selection of overlapping
+    groups); Nemhauser, Wolsey and Fisher (1978) for the factor 1 - 1/e, Minoux (1978) for looking only at the groups
+    that lead.
 
     Examples
     --------

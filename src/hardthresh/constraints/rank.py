@@ -116,7 +116,7 @@ class Rank(Constraint):
 
     References
     ----------
-    PM_s of *Sparse Polyak*, Section 5; tangent spaces: Vandereycken (2013).
+    PM_s of Qiao and Maros (2025), *Sparse Polyak*, Section 5; tangent spaces: Vandereycken (2013).
 
     Examples
     --------

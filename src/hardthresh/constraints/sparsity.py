@@ -64,7 +64,7 @@ class Sparsity(Constraint):
 
     References
     ----------
-    HT_s of *Sparse Polyak* (equation 2, ties "lexicographic").
+    HT_s of Qiao and Maros (2025), *Sparse Polyak* (equation 2, ties "lexicographic").
 
     Examples
     --------

@@ -170,7 +170,8 @@ def smallest_lipschitz(constraint: Constraint, at: Evaluation, support: Support,
 
     References
     ----------
-    *Probabilistic IHT*, Definition 2 and Lemma 1; Beck and Eldar (2013), Lemma 2.2.
+    Bergamaschi, Cristofari, Kungurtsev and Rinaldi (2025), *Probabilistic IHT*, Definition 2 and Lemma 1; Beck and
+    Eldar (2013), Lemma 2.2.
 
     Examples
     --------

@@ -132,8 +132,8 @@ def restricted_condition(
 
     References
     ----------
-    *Sparse Polyak*, Assumptions 1 and 2; the truncated power method: Yuan and Zhang (2013), *Truncated power method
-    for sparse eigenvalue problems*.
+    Qiao and Maros (2025), *Sparse Polyak*, Assumptions 1 and 2; the truncated power method: Yuan and Zhang (2013),
+    *Truncated power method for sparse eigenvalue problems*.
 
     Examples
     --------

@@ -62,7 +62,8 @@ class GraphicalModel(BaseObjective):
 
     References
     ----------
-    *Probabilistic IHT*, equations 48 and 49, where X must be n x p and the norm Frobenius's; Besag (1975).
+    Bergamaschi, Cristofari, Kungurtsev and Rinaldi (2025), *Probabilistic IHT*, equations 48 and 49, where X must be n
+    x p and the norm Frobenius's; Besag (1975).
 
     Examples
     --------

@@ -74,7 +74,7 @@ class MatrixRegression(Composite):
 
     References
     ----------
-    *Sparse Polyak*, Section 5.
+    Qiao and Maros (2025), *Sparse Polyak*, Section 5.
 
     Examples
     --------

@@ -105,8 +105,8 @@ def restricted_smoothness_ar1(s: int, s_star: int, *, alpha: float, omega: float
 
     References
     ----------
-    *Sparse Polyak*, Section 6 (i); Loh and Wainwright (2015), Appendix D.1. The formula for the largest eigenvalue
-    is the paper's; the supremum for omega > 0 is the smaller 1/(1 - omega)^2.
+    Qiao and Maros (2025), *Sparse Polyak*, Section 6 (i); Loh and Wainwright (2015), Appendix D.1. The formula for the
+    largest eigenvalue is the paper's; the supremum for omega > 0 is the smaller 1/(1 - omega)^2.
 
     Examples
     --------

@@ -161,7 +161,7 @@ class SparsePolyak(_StepToTarget):
 
     References
     ----------
-    *Sparse Polyak*, Algorithm 1.
+    Qiao and Maros (2025), *Sparse Polyak*, Algorithm 1.
 
     Examples
     --------
@@ -272,7 +272,7 @@ class AdaptiveSparsePolyak(StepRule):
 
     References
     ----------
-    *Sparse Polyak*, Algorithm 2.
+    Qiao and Maros (2025), *Sparse Polyak*, Algorithm 2.
     """
 
     lower_bound: float | None = None

@@ -64,7 +64,7 @@ class SparseLinearRegression(SparseRegressor):
 
     References
     ----------
-    *Sparse Polyak* for the theory of iterative hard thresholding on this problem.
+    Qiao and Maros (2025), *Sparse Polyak* for the theory of iterative hard thresholding on this problem.
 
     Examples
     --------
