@@ -27,13 +27,13 @@ class NegativeBinomial(LogLink):
               \qquad \mu = e^u
 
     Targets are counts >= 0 of mean :math:`\mu` and variance :math:`\mu + \mu^2 / \theta`: Poisson counts whose rates
-    are gamma distributed. :math:`1 / \theta` is called the dispersion. It is minus the log-likelihood up to terms
-    without u; the second derivative is at most :math:`(y + \theta) / 4`.
+    are gamma distributed. :math:`1 / \theta` is called the dispersion. The loss is the negative log-likelihood up to
+    terms that do not depend on u. The second derivative is at most :math:`(y + \theta) / 4`.
 
     Parameters
     ----------
     theta : float
-        :math:`\theta` > 0; the larger, the closer to `Poisson`.
+        :math:`\theta` > 0; the loss tends to `Poisson` as theta grows.
 
     Raises
     ------

@@ -21,16 +21,16 @@ from .mean import MeanOverExamples
 
 
 class VectorLoss(BaseLoss):
-    """A loss of the q predictions of an example, with the mean and the domain of the model that it defines.
+    """A loss of the q predictions of an example, with the inverse link and the domain of the targets of its model.
 
     Subclasses are frozen dataclasses. Predictions u, gradients and directions v have shape (n, q); targets y have shape
-    (n, q), or (n,) where an example has one target for all its predictions. The second derivatives of different
-    examples do not mix: those of one example are a block of shape (q, q).
+    (n, q), or (n,) if an example has one target for all its predictions. The second derivatives of each example form a
+    block of shape (q, q).
 
     See Also
     --------
     Loss : Losses of one prediction.
-    MultiTask : One of these for each output.
+    MultiTask : The sum of a pointwise loss over the outputs.
     """
 
     lower_bound: ClassVar[float] = 0.0
