@@ -31,27 +31,27 @@ def _examples() -> Iterable[EdgeSparsity]:
 @register("constraint", "edges", _examples)
 @dataclass(frozen=True, slots=True)
 class EdgeSparsity(Constraint):
-    r"""Symmetric matrices with at most K non-zeros, the diagonal always kept.
+    r"""Symmetric matrices with at most K non-zeros, which include the whole diagonal.
 
     .. math:: C = \{ W = W^\top \in R^{p \times p} : p + 2 |\{ i < j : w_{ij} \ne 0 \}| \le K \}
 
     Parameters
     ----------
     K : int
-        Budget of entries, as the paper counts them: the diagonal costs p and an edge 2, so that
-        :math:`\lfloor (K - p)/2 \rfloor` edges are allowed; `of_edges` counts edges. K < p is refused by `check`;
-        K >= p^2 allows every graph.
+        Largest number of non-zeros, counted as in the paper: the diagonal counts p and each edge 2, so :math:`\lfloor
+        (K - p)/2 \rfloor` edges are allowed. `of_edges` takes the number of edges instead. `check` raises an error for
+        K < p; K >= p^2 allows every graph.
 
     Raises
     ------
     InvalidInputError
-        For a fractional or negative K; by `check`, for points that are not square matrices or have p > K.
+        For a negative or non-integer K; by `check`, for points that are not square matrices or have p > K.
 
     Notes
     -----
-    The projection takes the symmetric part and keeps the pairs of largest magnitude, the smaller (row, column) first
-    among equals. The support is the `Edges`, as increasing flat coordinates, both triangles and the diagonal. Matrices
-    of the set need not be positive definite. Cost O(p^2), no data pass.
+    The projection takes the symmetric part and keeps the pairs of largest magnitude; of equal ones, the smaller (row,
+    column). The support is `Edges`, the increasing flat coordinates of the diagonal and of both triangles. Matrices of
+    the set need not be positive definite. Cost O(p^2), no data pass.
 
     References
     ----------
@@ -72,7 +72,7 @@ class EdgeSparsity(Constraint):
 
     @classmethod
     def of_edges(cls, n_edges: int, p: int) -> EdgeSparsity:
-        """Return the set of p x p matrices with at most so many edges: K = p + 2 n_edges."""
+        """Return the set of p x p matrices with at most `n_edges` edges, K = p + 2 n_edges."""
         return cls(checked_integer("p", p, 1) + 2 * checked_integer("n_edges", n_edges, 0))
 
     def __post_init__(self) -> None:
