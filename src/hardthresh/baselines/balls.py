@@ -77,7 +77,7 @@ class Ball(Constraint):
 
     @abstractmethod
     def vertex(self, gradient: Array) -> Atom:
-        """Return an extreme point with the smallest product with a gradient: the linear minimisation oracle."""
+        """Return an extreme point with the smallest inner product with a gradient (the linear minimisation oracle)."""
 
     @abstractmethod
     def opposite(self, atom: Atom) -> Atom:
@@ -93,7 +93,7 @@ class Ball(Constraint):
 
     @abstractmethod
     def slopes(self, gradient: Array, atoms: Sequence[Atom]) -> np.ndarray:
-        """Return the product of a gradient with each atom."""
+        """Return the inner product of a gradient with each atom."""
 
     @abstractmethod
     def _project(self, z: Array) -> Array:
