@@ -29,9 +29,10 @@ class Difference:
     mean : float
         The mean difference; NaN without a common fold.
     error : float
-        Its standard error, corrected for training rows that folds share; NaN with fewer than two folds.
+        The standard error of the mean difference, corrected for the overlap of training rows; NaN with fewer than two
+        folds.
     margin : float
-        The size from which on it is more than noise: a quantile of Student's distribution times the error.
+        The smallest significant difference: a quantile of Student's t distribution times the standard error.
     """
 
     mean: float
@@ -40,7 +41,7 @@ class Difference:
 
     @property
     def sign(self) -> int:
-        """1 or -1 if the difference is more than noise, else 0."""
+        """1 or -1 if the absolute difference exceeds the margin, otherwise 0."""
         return int(np.sign(self.mean)) if abs(self.mean) > self.margin else 0
 
     def __str__(self) -> str:
@@ -114,16 +115,16 @@ class Compared(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What follows from a comparison.
+    """The conclusion from a comparison.
 
     Attributes
     ----------
     kind : {"nothing predicts", "lost", "won", "undecided", "no comparison"}
-        Whether any method predicts better than no features; and if so, whether ours predicts worse than one of them
-        beyond the noise, better than all of them, or neither. If ours is not in every fold, the entrant with the lowest
-        loss is in its place: `MethodComparison.reference`.
+        Whether any method predicts better than the model without features; and if so, whether our method is
+        significantly worse than another one ("lost"), better than all others ("won"), or neither ("undecided"). If our
+        method has no loss in some fold, the entrant with the lowest loss replaces it, see `MethodComparison.reference`.
     recommended : str or None
-        The method to use; None if no method predicts better than no features.
+        The method to use; None if no method predicts better than the model without features.
     sentences : tuple of str
         The verdict in words, the most important sentence first.
     """
