@@ -14,7 +14,7 @@ from .base import Design
 
 
 class SideBySide(Design):
-    """The columns of several designs of the same rows, one design after the other, in NumPy's arrays of one dtype.
+    """The columns of several designs of the same rows, concatenated, as NumPy arrays of one dtype.
 
     Parameters
     ----------

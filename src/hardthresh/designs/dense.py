@@ -46,12 +46,12 @@ _LARGEST_SHARE = 8  # of more, 1/8 of a matrix is, and only if products with it 
 
 
 class DenseDesign(Design):
-    """A dense data matrix; no copy is made of a float32 or float64 array in C or Fortran order.
+    """A dense data matrix. A float32 or float64 array in C or Fortran order is not copied.
 
     Parameters
     ----------
     X : array, shape (n, d)
-        Finite reals; integers and booleans are converted to float64, float32 stays.
+        Finite real numbers; integers and booleans are converted to float64, and float32 is kept.
 
     Raises
     ------
