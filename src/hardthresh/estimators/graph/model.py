@@ -74,8 +74,7 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
     --------
     SparseGaussianGraphicalModelCV : Chooses the number of edges and the ridge by cross-validation.
     hardthresh.objectives.GraphicalModel, hardthresh.constraints.EdgeSparsity : The problem, for `hardthresh.minimize`.
-    sklearn.covariance.GraphicalLasso : Uses an l1 penalty instead of a number of edges, which also shrinks the non-zero
-    entries.
+    sklearn.covariance.GraphicalLasso : Uses an l1 penalty instead of a number of edges, which also shrinks the entries.
 
     Notes
     -----

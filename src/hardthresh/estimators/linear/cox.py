@@ -164,8 +164,7 @@ class SparseCoxRegression(RegressorMixin, StratifiedModel):
         return self._linear_predictor(X, offset, "predict")
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, strata: Any = None) -> float:
-        """Return Harrell's concordance index C: the share of comparable pairs of rows whose predictions are in the
-        right order.
+        """Return Harrell's concordance index C: the share of comparable pairs of rows in the right order.
 
         Two rows of the same stratum are comparable if one has an event at a time when the other is known to be free of
         events. Pairs with equal predictions count half.

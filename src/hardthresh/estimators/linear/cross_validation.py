@@ -102,12 +102,13 @@ class SparseLinearModelCV(CriterionChoice):
         With a `criterion` other than "cv" there are no folds, and the criterion compares fits to all rows. With "cv":
 
         1. In each fold, the training rows are standardised and all candidates are fitted with all ridges. The fits of a
-        fold depend only on its training rows. (The ridges of ``alphas="auto"`` are the same for all folds; except for
-        least squares they depend on the mean of all targets.) 2. If no candidate predicts held-out rows better than the
-        model without features, the final model has no features; see `found_`. 3. Otherwise the single best model is
-        fitted to all rows, as without cross-validation. With `averaging`, the models of the grid are fitted to all rows
-        and averaged, and the features that explain 99 % of the variance of the predictions are kept; with 20,000 rows
-        or more, a share of 1 - sqrt(2/n).
+           fold depend only on its training rows. (The ridges of ``alphas="auto"`` are the same for all folds; except
+           for least squares they depend on the mean of all targets.)
+        2. If no candidate predicts held-out rows better than the model without features, the final model has no
+           features; see `found_`.
+        3. Otherwise the single best model is fitted to all rows, as without cross-validation. With `averaging`, the
+           models of the grid are fitted to all rows and averaged, and the features that explain 99 % of the variance of
+           the predictions are kept; with 20,000 rows or more, a share of 1 - sqrt(2/n).
 
         Parameters
         ----------

@@ -50,8 +50,7 @@ class ModelWithInference(AssessedModel):
         weights: str = "auto",
         random_state: Any = None,
     ) -> Inference:
-        r"""Return confidence intervals for the coefficients of the chosen features, with the conditions for their
-        validity.
+        r"""Return confidence intervals for the coefficients of the chosen features.
 
         With ``kind="refit"`` the same rows choose the features and estimate their coefficients. **These intervals are
         not valid after selection**: in simulations the coverage of 95 % intervals is between 0 % and 95 %, and almost 0

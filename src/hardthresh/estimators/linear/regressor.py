@@ -46,8 +46,7 @@ class SparseRegressor(RegressorMixin, StreamedModel):
         return predictions
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None) -> float:
-        r"""Return :math:`D^2`, the fraction of deviance explained; it is :math:`R^2` for least squares and Huber's
-        loss.
+        r"""Return :math:`D^2`, the fraction of deviance explained (:math:`R^2` for least squares and Huber's loss).
 
         :math:`D^2 = 1 - \bar \ell(y, u) / \bar \ell(y, c)`, where the mean loss of the predictions u is compared with
         that of the best constant c (plus the offset, if there is one). The largest value is 1. For several outputs it

@@ -48,9 +48,10 @@ class SparseLinearSVC(LinearClassifier):
 
     See Also
     --------
-    SparseLinearSVCCV : Chooses k by cross-validation. SparseLogisticRegression : Estimates the probabilities of
-    classes. sklearn.linear_model.LogisticRegression, sklearn.svm.LinearSVC : Without a limit on the number of features.
-    Their penalty corresponds to the ridge 1 / (2 n C), for n rows; and `LinearSVC` penalises its intercept.
+    SparseLinearSVCCV : Chooses k by cross-validation.
+    SparseLogisticRegression : Estimates the probabilities of classes.
+    sklearn.linear_model.LogisticRegression, sklearn.svm.LinearSVC : Without a limit on the number of features. Their
+        penalty corresponds to the ridge 1 / (2 n C), for n rows; and `LinearSVC` penalises its intercept.
 
     Notes
     -----

@@ -265,8 +265,7 @@ class TabularModel(ThresholdingEstimator):
 
     @property
     def encoded_feature_names_(self) -> np.ndarray:
-        """The names of the columns that `coef_` refers to, with one name for each encoded level of a categorical
-        column."""
+        """The names of the columns of `coef_`, with one name for each encoded level of a categorical column."""
         check_is_fitted(self)
         encoding = getattr(self, "encoding_", Encoding(int(self.n_features_in_), ()))
         return encoding.names(getattr(self, "feature_names_in_", None))

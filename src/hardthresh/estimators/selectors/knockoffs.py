@@ -110,8 +110,8 @@ class Knockoffs(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
 
     See Also
     --------
-    hardthresh.selection.KnockoffPlan : Computes the knockoffs. hardthresh.report.plot_knockoffs : Draws the statistics
-    and the threshold.
+    hardthresh.selection.KnockoffPlan : Computes the knockoffs.
+    hardthresh.report.plot_knockoffs : Draws the statistics and the threshold.
 
     Notes
     -----
