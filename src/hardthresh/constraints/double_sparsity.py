@@ -99,7 +99,7 @@ class DoubleSparsity(Constraint):
         return f"{type(self).__name__}({groups}, k={self.k}, m={self.m}{more})"
 
     def groups_of(self, support: Support) -> tuple[Any, ...]:
-        """Return the labels of the groups that a support has coordinates of, in order of first appearance."""
+        """Return the labels of the groups that contain coordinates of a support, in order of first appearance."""
         return tuple(self._names[group] for group in np.flatnonzero(self._used(support)))
 
     def check(self, shape: tuple[int, ...]) -> None:
