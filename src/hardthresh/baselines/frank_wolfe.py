@@ -29,7 +29,7 @@ from hardthresh.steps.line_search import ARMIJO
 from .balls import Atom, Ball, L1Ball
 
 Variant = Literal["plain", "away", "pairwise"]
-_TIE = 1e-9  # of the duality gap; arbitrary: after a refit all slopes are equal but for rounding
+_TIE = 1e-9  # of the duality gap; arbitrary: after a refit all slopes are equal up to rounding
 
 
 @stored("state/frank_wolfe", upgrades=[upgrade_supports])
@@ -188,7 +188,7 @@ class FrankWolfe(Solver):
         if state.settled:
             return replace(state, iteration=state.iteration + 1, step=0.0)
         point, mixture, step = self._step(objective, constraint, state)
-        found = constraint.project(point)  # the point itself, but for rounding
+        found = constraint.project(point)  # the point itself, up to rounding
         prediction = None
         refitted = _refit(objective, constraint, found, self.variant == "plain") if self.corrective else None
         if refitted is not None:

@@ -176,9 +176,7 @@ def swap_certificate(
 
 
 def _steepest_outside(objective: LinearObjective, at: Evaluation, support: Support) -> list[int]:
-    """Return the coordinate that the longest step leads to, whose curvature `certify_point` asks for, if columns are
-    read for it.
-    """
+    """Return the coordinate with the steepest slope outside the support, if `certify_point` has to read columns."""
     if not objective.traits.reading_is_dear:
         return []
     outside = np.abs(double(at.gradient))

@@ -158,7 +158,7 @@ _CHECKS: dict[str, Callable[[Path, Request], None]] = {
 
 
 def _named(request: Request) -> dict[str, Any]:
-    """Return the columns with a role by their names in the functions that open tables; ids are in the place of y."""
+    """Return the columns with a role by their names in the functions that open tables; ids replace y."""
     y: Any = request.target if request.id is None else request.id
     if request.target and request.outputs:
         y = (request.target, *request.outputs)

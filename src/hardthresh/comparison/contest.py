@@ -278,7 +278,7 @@ class _Contest:
             accuracy = self.target.accuracy(test, own)
         except OutOfTimeError:
             return replace(entry, stopped=True, seconds=(*entry.seconds, time.perf_counter() - started))
-        except Exception as error:  # the other entrants go on, and the result names what failed
+        except Exception as error:  # the other entrants continue, and the result names what failed
             return entry.failed(fold.number, time.perf_counter() - started, f"{type(error).__name__}: {error}")
         unconverged = any("converge" in f"{each.category.__name__} {each.message}".lower() for each in caught)
         used = rows.columns_of(fitted.used)

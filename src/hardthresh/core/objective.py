@@ -209,7 +209,7 @@ class LinearObjective(SmoothObjective, Protocol):
         """Return the gradients at several points, accurate enough to decide which coordinates to examine."""
 
     def recession(self, at: Evaluation, indices: Array) -> Array | None:
-        """Return a direction in some coordinates along which f decreases for ever; None if it has a minimiser."""
+        """Return a direction in some coordinates along which f decreases indefinitely; None if it has a minimiser."""
 
     def double(self) -> LinearObjective:
         """Return the same objective in double precision."""
@@ -257,7 +257,7 @@ class RecedingObjective(Objective, Protocol):
         """Return the objective of some columns."""
 
     def recession(self, at: Evaluation, indices: Array) -> Array | None:
-        """Return a direction in some coordinates along which f decreases for ever; None if it has a minimiser."""
+        """Return a direction in some coordinates along which f decreases indefinitely; None if it has a minimiser."""
 
 
 @runtime_checkable

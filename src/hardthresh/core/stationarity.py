@@ -49,7 +49,7 @@ left to gain is then the square of that, 1e-10 of what the null model can gain."
 def norm(v: Array) -> float:
     """Return the Euclidean (Frobenius) norm of an array, also where squares of its entries overflow."""
     xp = library(v)
-    if xp is not np and is_torch_array(v):  # one operation of the device in the place of three
+    if xp is not np and is_torch_array(v):  # one operation of the device instead of three
         return corrected(scalar(xp.linalg.vector_norm(v)), lambda: _norm_of_large(v))
     with np.errstate(over="ignore"):
         total = np.add.reduce(v * v, axis=None) if xp is np else xp.sum(v * v)  # what np.sum calls in the end
@@ -332,7 +332,7 @@ class Certificate:
         if L is not None:
             checked_number("L", L, above=0.0, finite=False)
         checked_number("tol", tol, least=0.0, finite=False)
-        bound = (1.0 + 1e-5) * (self.smoothness if L is None else L)  # ties are exact but for rounding
+        bound = (1.0 + 1e-5) * (self.smoothness if L is None else L)  # ties are exact up to rounding
         known = isfinite(self.basic_feasibility)
         feasible = known and (tol == inf or is_negligible(self.basic_feasibility, self.gradient_scale, tol))
         return feasible and self.smallest_L < inf and self.smallest_L <= bound

@@ -1,6 +1,6 @@
 """Stopping rules, combined with ``|`` and ``&``; the one that fires says why.
 
-A rule looks at the progress of a run and remembers nothing, so it can be shared, compared and stored.
+A rule examines the progress of a run and remembers nothing, so it can be shared, compared and stored.
 
 Examples
 --------

@@ -335,7 +335,7 @@ _DOUBTFUL = 1e-6
 
 
 def finish_moments(design: Design, mean: Array, variance: Array, weights: Array) -> tuple[Array, Array]:
-    """Return mean and standard deviation in the dtype of a design; constant but for rounding counts as constant.
+    """Return mean and standard deviation in the dtype of a design; constant up to rounding counts as constant.
 
     The moments of columns whose variance may be rounding are computed once more. What is left is compared with the
     rounding of the mean in double precision (64 units are ample), and with that of the entries in their own: 2 units,

@@ -24,7 +24,7 @@ _DIRECT = 256  # largest support on which all eigenvalues are computed
 _PAIRED = 2048  # largest number of coordinates for which all pairs are compared
 _ROUNDS = 30  # products with the Hessian of one search at its last level
 _HALVINGS = 6  # longer steps of such a search, up to 2^5 times the plain one
-_GAIN = 1e-6  # the least relative gain for which a search goes on
+_GAIN = 1e-6  # the least relative gain for which a search continues
 _DOUBLINGS = 12  # of the budget, from at least 1/4096 of it
 
 

@@ -421,7 +421,7 @@ def public_estimator(name: str, upgrades: Iterable[Upgrade] = (), **texts: str) 
         Functions that turn parameters and attributes of earlier versions in files into those of this one; see
         `hardthresh.core.stored`.
     **texts : str
-        Texts in the place of ``{key}`` in the docstring, besides the descriptions that estimators share. Texts may have
+        Texts instead of ``{key}`` in the docstring, besides the descriptions that estimators share. Texts may have
         such keys themselves.
 
     Notes

@@ -85,7 +85,7 @@ class Loss(BaseLoss):
         Parameters
         ----------
         y : array, shape (n,)
-            Targets, not all of which let the loss fall for ever in one direction.
+            Targets, not all of which let the loss fall indefinitely in one direction.
         weights : array, shape (n,)
             Non-negative weights, not all zero.
         offset : array, shape (n,), optional
@@ -153,7 +153,7 @@ class Loss(BaseLoss):
         return float(weights @ np.square(self.gradient(y, u))), float(weights @ self.curvature(y, u))
 
     def recession(self, y: Array) -> Array:
-        """Return for each target the direction of the prediction, +1 or -1, in which the loss decreases for ever.
+        """Return for each target the direction of the prediction, +1 or -1, in which the loss decreases indefinitely.
 
         0 where a finite prediction attains the minimum, as is the default. Where it is not 0 a fit may have no finite
         coefficients.

@@ -99,7 +99,7 @@ class VectorLoss(BaseLoss):
         return True
 
     def recession(self, y: Array) -> tuple[Array, Array] | None:
-        r"""Return in which directions of their predictions losses fall for ever; None if each has a minimiser.
+        r"""Return in which directions of their predictions losses fall indefinitely; None if each has a minimiser.
 
         Returns
         -------
@@ -107,7 +107,7 @@ class VectorLoss(BaseLoss):
             For each example r linear functions :math:`a_1, ..., a_r` of its predictions.
         signs : array, shape (n, r)
             Along predictions v its loss never rises if :math:`s_j a_j^\top v \ge 0` for all j, and
-            :math:`a_j^\top v = 0` where :math:`s_j = 0`; it falls for ever if one of them is positive besides. The
+            :math:`a_j^\top v = 0` where :math:`s_j = 0`; it falls indefinitely if one of them is positive besides. The
             gradient of the loss is a combination of these functions, each less its sign times a number >= 0.
         """
         return None

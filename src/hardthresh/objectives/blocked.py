@@ -79,7 +79,7 @@ class Blocked(OneNumberPerRow, ScreenedExactly, SumsByFold):
 
     @property
     def traits(self) -> Traits:  # type: ignore[override]
-        """Quadratic if the loss is; a reading is dear."""
+        """Quadratic if the loss is; a reading is expensive."""
         return Traits(quadratic=self.loss.quadratic, n_rows=self.moments.n_rows, reading_is_dear=True)
 
     @property

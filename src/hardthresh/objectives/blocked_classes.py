@@ -174,7 +174,7 @@ class BlockedClasses(Classes):
         return bool((self.l2 > 0).all())
 
     def recession(self, at: Evaluation, indices: np.ndarray) -> np.ndarray | None:
-        """Return a direction along which f decreases for ever, or None: see `falling_beyond`."""
+        """Return a direction along which f decreases indefinitely, or None: see `falling_beyond`."""
         found = falling_beyond(self, at, indices[:: self.shape[1]] // self.shape[1])
         return None if found is None else self.centre(found)
 

@@ -233,7 +233,7 @@ class BlockedModel(Blocked):
         return self.columns(self._own_coordinates(w))
 
     def recession(self, at: Evaluation, indices: np.ndarray) -> np.ndarray | None:
-        """Return a direction along which f decreases for ever, or None: see `falling_beyond`."""
+        """Return a direction along which f decreases indefinitely, or None: see `falling_beyond`."""
         return None if self.attains_bound() else falling_beyond(self, at, indices)
 
     def _constants(self, w: np.ndarray, function: Any) -> tuple[float, float] | None:

@@ -146,7 +146,7 @@ def _rows_of_products(gram: np.ndarray, cross: np.ndarray, square: np.ndarray) -
     Parameters
     ----------
     gram : array, shape (d, d)
-        X'X, semidefinite but for rounding.
+        X'X, semidefinite up to rounding.
     cross : array, shape (d, q)
         X'Y.
     square : array, shape (q,)

@@ -129,7 +129,7 @@ class Function(Computed):
     >>> minimize(f, Sparsity(2)).support
     Coordinates([0, 2])
 
-    The mean over many examples, of which solvers may look at a few:
+    The mean over many examples, of which solvers may examine a few:
 
     >>> X = np.random.default_rng(0).standard_normal((1000, 30))
     >>> y = X[:, 4] - X[:, 8]

@@ -257,7 +257,7 @@ class LinearModel(OneNumberPerRow, Composite):
         return np.stack([double(gather(self.curvature(at, unit), indices)) for unit in units])
 
     def recession(self, at: Evaluation, indices: Array) -> Array | None:
-        r"""Return a direction in some coordinates along which f decreases for ever, or None.
+        r"""Return a direction in some coordinates along which f decreases indefinitely, or None.
 
         If there is one, f has no minimiser on these coordinates. The direction is so long that a longer one would
         change f only by rounding.

@@ -243,7 +243,7 @@ class MultiOutputModel(Composite):
         return self._with(design=self.design.double(), targets=self.targets.double(), l2=l2)
 
     def recession(self, at: Evaluation, indices: Array) -> Array | None:
-        """Return a direction in some rows along which f decreases for ever, or None; see `LinearModel.recession`.
+        """Return a direction in some rows along which f decreases indefinitely, or None; see `LinearModel.recession`.
 
         Parameters
         ----------

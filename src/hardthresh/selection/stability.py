@@ -15,7 +15,7 @@ from hardthresh.core.randomness import Purpose, generator, random_halves, rows_b
 
 Kind = Literal["unimodal", "worst_case"]
 _ROUNDING = 1e-9
-"""A threshold this close to a possible frequency is it: .7 times 100 is 70 but for rounding."""
+"""A threshold this close to a possible frequency is it: .7 times 100 is 70 up to rounding."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Steps that look at the objective: exact along the support, and by backtracking on a majorisation."""
+"""Line searches: the exact step along the support, and backtracking on a quadratic majorisation."""
 
 from __future__ import annotations
 

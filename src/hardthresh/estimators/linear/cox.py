@@ -291,7 +291,7 @@ class SparseCoxRegression(RegressorMixin, StratifiedModel):
         return {"means_": means, "event_times_": times, "baseline_cumulative_hazard_": hazards}
 
     def _summarize(self, problem: Problem, w: Any) -> Summary:
-        """Return the summary, with times in the place of their ranks."""
+        """Return the summary, with times instead of their ranks."""
         summary, timed = super()._summarize(problem, w), problem.codes.timed
         assert summary.rows is not None  # times are not fitted over blocks
         path = None if summary.path is None else replace(summary.path, y=timed(summary.path.y))

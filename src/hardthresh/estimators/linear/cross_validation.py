@@ -427,7 +427,7 @@ class SparseLinearModelCV(CriterionChoice):
         units = self._units()
         coef, intercept = fits.every(*fits.thinned_average(weights, table, units, expendable), table)
         bounds = self._bounds(table)
-        coef = coef if bounds is None else bounds.clip(coef)  # an average is within them but for rounding
+        coef = coef if bounds is None else bounds.clip(coef)  # an average is within them up to rounding
         for name, value in self._fitted(coef, intercept).items():
             setattr(self, name, value)
         support = np.flatnonzero(features_of(to_numpy(coef)) | units.always)

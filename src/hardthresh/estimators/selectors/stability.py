@@ -298,7 +298,7 @@ class StabilitySelection(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
         halves = BlockHalves(self.n_pairs, seed_of(self.random_state), by_label=model._loss.classifies)
         with shown_readings(bool(model.verbose)):
             choices = model._choices_of_parts(halves)
-        if choices is None:  # though it shares halves: rows that were not looked at have a third class
+        if choices is None:  # though it shares halves: rows that were not examined have a third class
             raise CapabilityError(_MORE_CLASSES)
         return [*choices]
 

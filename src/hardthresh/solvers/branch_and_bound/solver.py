@@ -55,7 +55,7 @@ class BranchAndBoundState(State):
     problem : Quadratic or None
         The problem; None before the first iteration.
     upper : float
-        The value of the best support found, in double precision; f at the point but for rounding.
+        The value of the best support found, in double precision; f at the point up to rounding.
     lower_bound : float
         A number that f is not below, on any support that the constraint allows, up to the rounding of double precision.
     n_nodes : int

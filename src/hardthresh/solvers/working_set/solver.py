@@ -101,7 +101,7 @@ class WorkingSet(Solver):
 
     Where most losses of a `LinearModel` have no curvature, as for residuals beyond the delta of the Huber loss, the
     Hessian is that of a few examples. A run that would end there with fewer than k columns searches once more with the
-    bound of the second derivatives in the place of all of them: f is nowhere above that model.
+    bound of the second derivatives instead of all of them: f is nowhere above that model.
 
     Parameters
     ----------
