@@ -1,4 +1,4 @@
-"""Large matrices that are never written out: sparse plus a sum of thin products."""
+"""Large matrices that are stored as the sum of a sparse matrix and thin products."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups of coordinates: sums over each group, and masks, in any array library."""
+"""Groups of coordinates: sums over groups, and masks, in any array library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Array library, dtype and device: found from the arrays themselves, never mixed."""
+"""The array library, dtype and device of arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact top-k: the largest entries, lowest index first among equals."""
+"""Exact top-k: the largest entries, with ties broken by the lowest index."""
 
 from __future__ import annotations
 

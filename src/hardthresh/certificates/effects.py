@@ -1,4 +1,4 @@
-"""What each chosen feature is worth to a fitted model: what it costs to leave it out, or to exchange it."""
+"""The effect of each chosen feature on the objective: the cost of removing it and of its best substitute."""
 
 from __future__ import annotations
 

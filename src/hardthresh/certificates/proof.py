@@ -1,4 +1,4 @@
-"""How far a set of features is proved to be the best of its size."""
+"""The result of a proof that a set of features is the best of its size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The search for a proof that a set of features is the best of its size, and how it continues."""
+"""The search for a proof that a set of features is the best of its size, and its continuation."""
 
 from __future__ import annotations
 

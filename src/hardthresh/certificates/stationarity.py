@@ -1,4 +1,4 @@
-"""First-order conditions of the answer of a run."""
+"""First-order conditions of the result of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables in blocks, which commands read some rows at a time where they lie: files, and folders of files."""
+"""Tables in blocks, which commands read block by block from files and folders of files."""
 
 from __future__ import annotations
 

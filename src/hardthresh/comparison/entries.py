@@ -1,4 +1,4 @@
-"""What each entrant did in each outer fold."""
+"""The results of each entrant in each outer fold."""
 
 from __future__ import annotations
 

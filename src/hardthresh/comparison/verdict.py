@@ -1,4 +1,4 @@
-"""What follows from a comparison: who predicts better, beyond the noise, and what to use."""
+"""The conclusion from a comparison: significant differences, and the recommended method."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matrices of at most some rank."""
+"""Matrices of bounded rank."""
 
 from __future__ import annotations
 

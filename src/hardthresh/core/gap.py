@@ -1,4 +1,4 @@
-"""The gap between an answer and a lower bound."""
+"""The gap between a solution and a lower bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result of a run: status, history and answer."""
+"""The result of a run: status, history and solution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Solvers: how an algorithm starts, and how it gets from one state to the next. The loop runs them."""
+"""The contract of solvers: the start of an algorithm, and the step from one state to the next."""
 
 from __future__ import annotations
 

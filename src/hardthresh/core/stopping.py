@@ -1,6 +1,6 @@
-"""Stopping rules, combined with ``|`` and ``&``; the one that fires says why.
+"""Stopping rules, combined with ``|`` and ``&``; the rule that stops a run gives the reason.
 
-A rule examines the progress of a run and remembers nothing, so it can be shared, compared and stored.
+Rules have no memory, so they can be shared, compared and stored.
 
 Examples
 --------

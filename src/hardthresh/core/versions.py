@@ -1,4 +1,4 @@
-"""What a computation depends on, for the report of a problem."""
+"""The versions that a computation depends on, for bug reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several designs of the same rows, side by side."""
+"""Several designs of the same rows, concatenated by columns."""
 
 from __future__ import annotations
 

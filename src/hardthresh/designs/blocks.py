@@ -1,4 +1,4 @@
-"""Tables cut into blocks of rows, which are read where they lie: in files, in memory or on other machines."""
+"""Tables in blocks of rows, which are in files, in memory or on other machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can happen to a Dask cluster while it works, as the errors of this library."""
+"""Failures of a Dask cluster, as errors of this library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine that runs readings on the workers of a Dask cluster, with the same bits as one process."""
+"""The engine that runs passes over a table on the workers of a Dask cluster, with bitwise identical results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Guarantees of learning from limited attributes, and plans for a wanted excess risk."""
+"""Guarantees of learning from limited attributes, and plans for a given excess risk."""
 
 from __future__ import annotations
 

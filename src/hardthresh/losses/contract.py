@@ -1,4 +1,4 @@
-"""What all losses declare: those of one prediction, of the several of an example, and of all examples at once."""
+"""The contract of all losses: of one prediction, of the predictions of an example, and of all predictions."""
 
 from __future__ import annotations
 

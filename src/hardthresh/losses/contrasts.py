@@ -1,4 +1,4 @@
-"""Where the mean of a loss decreases indefinitely: linear functions of its predictions that only one way can go."""
+"""Contrasts: linear functions of the predictions along which the mean of a loss decreases indefinitely."""
 
 from __future__ import annotations
 

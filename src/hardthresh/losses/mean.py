@@ -1,4 +1,4 @@
-"""The mean of a loss over given examples, as a function of their predictions: all that an objective asks of a loss."""
+"""The mean of a loss over given examples, as a function of their predictions."""
 
 from __future__ import annotations
 

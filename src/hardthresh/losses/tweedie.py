@@ -1,4 +1,4 @@
-"""Tweedie deviance of a power between 1 and 2, for amounts many of which are zero."""
+"""Tweedie deviance of a power between 1 and 2, for amounts of which many are zero."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base of linear models of a table in blocks: nothing that has an entry for each row is kept here or sent."""
+"""The base class of linear models of a table in blocks, which stores no array with an entry for each row."""
 
 from __future__ import annotations
 

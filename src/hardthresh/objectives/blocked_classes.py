@@ -1,4 +1,4 @@
-"""Classes over blocks: a row of coefficients for each column, of which those of the working set are kept."""
+"""The log-loss of classes over a table in blocks; the columns of the working set are stored with the blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear models of any smooth loss over blocks: the columns of the working set are kept where the blocks are."""
+"""Linear models of any smooth loss over a table in blocks; the working set is stored with the blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first reading of a table in blocks: moments of the columns, and whatever a guess wants to have examined."""
+"""The first pass over a table in blocks: moments of the columns, and sums that a pilot fit requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Least squares from the products of the columns: no data are read."""
+"""Least squares from the products of the columns, without passes over the data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Some rows of a table in blocks, and what they promise about all of it before the first reading."""
+"""Statistics of a sample of rows of a table in blocks, before the first pass over the table."""
 
 from __future__ import annotations
 

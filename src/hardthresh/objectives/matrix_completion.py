@@ -1,4 +1,4 @@
-"""Some entries of a matrix: find the others."""
+"""Matrix completion from observed entries."""
 
 from __future__ import annotations
 

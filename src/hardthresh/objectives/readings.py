@@ -1,4 +1,4 @@
-"""What one reading of a table can give: pure functions of a block of rows, whose results are added over the blocks.
+"""Sums over a table in one reading (pass): pure functions of a block of rows, whose results are added.
 
 Each task takes ``(X, y, weight, offset)`` of a block and returns a flat tuple of float64 arrays. It keeps nothing and
 changes nothing, so it can run wherever the block is, and again where a worker was lost. Products are those of 1024 rows

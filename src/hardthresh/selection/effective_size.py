@@ -1,4 +1,4 @@
-"""The number of coefficients that a fit has in effect, which a ridge and dependent columns make smaller."""
+"""The effective number of coefficients of a fit, which a ridge and dependent columns reduce."""
 
 from __future__ import annotations
 

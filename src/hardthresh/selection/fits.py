@@ -1,4 +1,4 @@
-"""The fits of a path, to be compared and shown."""
+"""The fits of a path, with criteria and a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What fits to columns and their knockoffs say about each column, and which columns that selects."""
+"""Selection of columns from the importances of columns and their knockoffs."""
 
 from __future__ import annotations
 

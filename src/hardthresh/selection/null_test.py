@@ -1,4 +1,4 @@
-"""Is there anything to find? A permutation test of the model without features."""
+"""A permutation test of the hypothesis that no column predicts the target."""
 
 from __future__ import annotations
 

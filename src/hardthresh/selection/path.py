@@ -1,4 +1,4 @@
-"""Fits for a range of budgets."""
+"""Fits for a range of values of k (budgets)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A permutation test of a whole procedure: does any fit of it find more than in targets that belong to other rows?"""
+"""A permutation test of a whole estimation procedure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The least value of a function of whole numbers with one valley, at few of these."""
+"""The minimum of a unimodal function of integers, from few values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Splicing: exchanges of several units at once by gradients and values of f, for functions of any kind."""
+"""Splicing: exchanges of several units at once by gradients and values of f, for general functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Barzilai and Borwein's step, measured where the points differ."""
+"""The Barzilai-Borwein step, restricted to the supports of the two points."""
 
 from __future__ import annotations
 

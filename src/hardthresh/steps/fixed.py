@@ -1,4 +1,4 @@
-"""The same step at every iteration."""
+"""A fixed step."""
 
 from __future__ import annotations
 

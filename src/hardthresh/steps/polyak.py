@@ -1,4 +1,4 @@
-"""Polyak's step, classical and sparse: from the gap to a target value and the size of the gradient."""
+"""Polyak's step, classical and sparse, from the gap to a target value and the norm of the gradient."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sparse Gaussian graphical models with a budget of edges."""
+"""Sparse Gaussian graphical models with at most a given number of edges."""
 
 from __future__ import annotations
 

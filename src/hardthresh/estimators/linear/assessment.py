@@ -1,4 +1,4 @@
-"""What a fitted linear model says about its own quality: the certificate and the summary."""
+"""The quality of a fitted linear model: certificate, proof, alternatives and summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base of classifiers: labels, their weights, and the targets that stand for them."""
+"""The base class of classifiers: labels, their weights, and their encoding as targets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fingerprints of training data, which tell whether these were changed in place."""
+"""Fingerprints of training data, to detect changes in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters of a loss that a fit sets besides the coefficients: search, set the parameter, search again."""
+"""Parameters of a loss that are estimated together with the coefficients, by alternating searches and updates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The problem of a sparse linear model, and the way between its points and coefficients on the scale of the data."""
+"""The problem of a sparse linear model, and the conversion of its points to coefficients on the scale of the data."""
 
 from __future__ import annotations
 

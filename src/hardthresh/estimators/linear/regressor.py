@@ -1,4 +1,4 @@
-"""The base of regressors: predictions on the scale of the targets, and the share of deviance that they remove."""
+"""The base class of regressors: predictions on the scale of the targets, and the fraction of deviance explained."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the chosen features separate the classes of the training rows?"""
+"""Whether the chosen features separate the classes of the training rows."""
 
 from __future__ import annotations
 

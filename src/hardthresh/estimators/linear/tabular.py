@@ -1,4 +1,4 @@
-"""The base of linear models that reads tables: their numbers and categorical columns, and what settings say of them."""
+"""The base class of linear models that reads tables: numeric and categorical columns, and their settings."""
 
 from __future__ import annotations
 

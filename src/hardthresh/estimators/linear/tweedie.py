@@ -1,4 +1,4 @@
-"""Sparse Tweedie regression, for amounts many of which are zero."""
+"""Sparse Tweedie regression, for amounts of which many are zero."""
 
 from __future__ import annotations
 

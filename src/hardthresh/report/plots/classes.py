@@ -1,4 +1,4 @@
-"""Charts of how well classes are told apart."""
+"""Charts of the predictions of classes: confusion matrix, ROC and precision-recall curves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Charts of predictions beside what was observed."""
+"""Charts of predictions against observations."""
 
 from __future__ import annotations
 

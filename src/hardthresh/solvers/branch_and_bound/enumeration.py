@@ -1,4 +1,4 @@
-"""All supports of some size below a value: branch and bound that gives up no node for the best support it knows."""
+"""Enumeration of all supports of a size whose value is below a bound, by branch and bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How hard the working-set solver searches, and how many columns may join its working sets."""
+"""The search effort of the working-set solver, and the sizes of its working sets."""
 
 from __future__ import annotations
 

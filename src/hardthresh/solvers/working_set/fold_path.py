@@ -1,4 +1,4 @@
-"""What the paths of the folds of a cross-validation are, and checks of what they are asked for."""
+"""The paths of the folds of a cross-validation, and checks of their arguments."""
 
 from __future__ import annotations
 

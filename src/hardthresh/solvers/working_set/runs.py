@@ -1,4 +1,4 @@
-"""What the runs of the working-set solver share in an iteration: their working sets, and what may join these."""
+"""Computations that runs of the working-set solver share in an iteration: working sets and screening."""
 
 from __future__ import annotations
 
