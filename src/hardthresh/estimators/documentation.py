@@ -252,7 +252,7 @@ _SHARED = {
     "guarantee": """
     Guarantee: heuristic. The default solver, `hardthresh.solvers.WorkingSet`, stops at a minimum on the chosen
     features, which need not be the global minimum; `certificate` compares it with exchanges of features, and `prove`
-    returns a lower bound. Cost: 9 to 20 data passes for most data.""",
+    returns a lower bound. Cost: usually 9 to 20 data passes for a given number of features.""",
     "cv_guarantee": """
     Guarantee: heuristic, both for the choice of the number of features and the ridge and for the search for the
     features. `fit` describes the comparison, and how folds share data passes.""",

@@ -265,9 +265,9 @@ class AdaptiveSparsePolyak(StepRule):
     `StallWarning`, which is issued once, for one of two reasons.
 
     * The last step of an epoch is less than 0.4 of that of the previous epoch, twice in a row. With valid bounds the
-    gap, and so the step, halves with each epoch; a faster decrease indicates a bound above the minimum (heuristic). * f
-    has approached the bound to within 1 % of its total decrease, and yet a longer step from the best point leads below
-    the bound by more than 5 % of this decrease.
+      gap, and so the step, halves with each epoch; a faster decrease indicates a bound above the minimum (heuristic).
+    * f has approached the bound to within 1 % of its total decrease, and yet a longer step from the best point leads
+      below the bound by more than 5 % of this decrease.
 
     The absence of a warning proves nothing: smaller stalls, and stalls that no single gradient step can leave, are not
     detected. Compare the result with that of a run with longer epochs.
