@@ -131,7 +131,7 @@ class DoubleSparsity(Constraint):
         return _NestedBudget(shape[0] - len(self.free), self._grouping)
 
     def reference_project(self, z: Array) -> Projection:
-        """Return the projection by trying every support: the slow, obviously right twin, for tests only."""
+        """Return the projection by brute force over all supports, for tests only."""
         z = np.asarray(z)
         places: list[list[int]] = [[] for _ in self._names]
         for j, label in enumerate(self.labels):

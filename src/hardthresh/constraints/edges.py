@@ -102,7 +102,7 @@ class EdgeSparsity(Constraint):
         return Projection(_at(support, gather(xp.reshape(even, (-1,)), support), p), Edges(support))
 
     def project_onto(self, z: Array, support: Support, start: Support | None = None) -> Projection:
-        """Return the symmetric part on the support, whose edges that are zero are left out."""
+        """Return the symmetric part on the support, without edges that are zero."""
         xp, p, indices = namespace(z), z.shape[0], support.indices
         entries = _even_entries(z, indices)
         kept = (entries != 0) | (indices % (p + 1) == 0)
@@ -120,7 +120,7 @@ class EdgeSparsity(Constraint):
         return _EdgeBudget(shape[0] * (shape[0] - 1) // 2)
 
     def reference_project(self, z: Array) -> Projection:
-        """Return the projection by trying every graph: the slow, obviously right twin, for tests only."""
+        """Return the projection by brute force over all graphs, for tests only."""
         p = z.shape[0]
         pairs = [(i, j) for i in range(p) for j in range(i + 1, p)]
         even = (np.asarray(z) + np.asarray(z).T) / 2

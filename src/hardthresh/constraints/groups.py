@@ -164,7 +164,7 @@ class GroupSparsity(Constraint):
         return self._groups(move(largest, v)).restrict(v)
 
     def reference_project(self, z: Array) -> Projection:
-        """Return the projection by trying every choice of groups: the slow, obviously right twin, for tests only."""
+        """Return the projection by brute force over all choices of groups, for tests only."""
         z = np.asarray(z)
         numbers = np.array([-1 if j in self.free else self._names.index(label) for j, label in enumerate(self.labels)])
         weight = np.ones(self.n_groups) if self._divisors is None else self._divisors

@@ -147,7 +147,7 @@ class OverlappingGroupSparsity(Constraint):
         return _CoverBudget(len(self.groups), self.k, self._columns, self._starts, self.free)
 
     def reference_project(self, z: Array) -> Projection:
-        """Return the nearest point by trying every choice of groups: exact, slow, for tests only."""
+        """Return the nearest point by brute force over all choices of groups, for tests only."""
         z = np.asarray(z)
         best, best_distance = np.zeros_like(z), np.inf
         best_groups: tuple[int, ...] = ()

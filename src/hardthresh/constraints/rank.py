@@ -164,7 +164,7 @@ class Rank(Constraint):
         return bool(support.left.shape[1] >= min(self.r, support.left.shape[0], support.right.shape[0]))
 
     def reference_project(self, z: Array) -> Projection:
-        """Return the projection by the eigenvectors of z'z: slow and less precise, for the tests."""
+        """Return the projection from the eigenvectors of z'z, slower and less precise, for tests only."""
         xp = namespace(z)
         _, vectors = xp.linalg.eigh(z.T @ z)
         leading = xp.flip(vectors, axis=1)[:, : self.r]

@@ -150,7 +150,7 @@ class RowSparsity(Constraint):
         return BlockBudget(grouping.count, self.k, numbers)
 
     def reference_project(self, z: Array) -> Projection:
-        """Return the projection by trying every choice of groups: the slow, obviously right twin, for tests only."""
+        """Return the projection by brute force over all choices of groups, for tests only."""
         z = np.asarray(z)
         grouping = self._grouping_of(len(z))
         best, best_distance = np.zeros_like(z), np.inf

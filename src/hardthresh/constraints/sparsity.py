@@ -197,7 +197,7 @@ class Sparsity(Constraint):
         return Coordinates(support.indices[gather(~held, support.indices)])
 
     def reference_project(self, z: Array) -> Projection:
-        """Return the projection by trying every support: the slow, obviously right twin, for tests only."""
+        """Return the projection by brute force over all supports, for tests only."""
         z = np.asarray(z)
         low = -np.inf if self.lower is None else self.lower
         high = np.inf if self.upper is None else self.upper

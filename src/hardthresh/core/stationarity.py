@@ -239,7 +239,7 @@ def _smallest_by_bisection(constraint: Constraint, point: Array, outside: Array,
 
 
 def reference_is_stationary(constraint: Constraint, at: Evaluation, L: float, tol: float = 0.0) -> bool:
-    """Return whether a point is L-stationary by the definition: the obviously right twin, for tests only.
+    """Return whether a point is L-stationary, directly by the definition, for tests only.
 
     The point must be *a* projection of w - g / L: in the set, and no farther from there than the nearest point that
     `project` returns, which among ties may be another. Up to rounding, and to a gradient of norm `tol` that a run left

@@ -66,7 +66,7 @@ class Loss(BaseLoss):
         return PointwiseMean(self, y, weights)
 
     def value_and_gradient(self, y: Array, u: Array) -> tuple[Array, Array]:
-        """Return `value` and `gradient`, to the last bit; a loss that computes an exponential for both overrides it."""
+        """Return `value` and `gradient`, bitwise identical; losses that share an exponential override this method."""
         return self.value(y, u), self.gradient(y, u)
 
     def link(self, mean: float) -> float:
@@ -217,7 +217,7 @@ class Loss(BaseLoss):
         return n * log(mean) if mean > 0.0 else -inf
 
     def check_domain(self, y: Array, counted: np.ndarray | None = None) -> None:
-        """Raise InvalidInputError, naming the first offender, if a target is outside the domain.
+        """Raise InvalidInputError, with the first invalid value, if a target is outside the domain.
 
         Parameters
         ----------
@@ -239,7 +239,7 @@ class Loss(BaseLoss):
             )
 
     def check_targets(self, y: Array) -> None:
-        """Raise InvalidInputError if a target is outside the domain, or cannot be computed with."""
+        """Raise InvalidInputError if a target is outside the domain, or its loss would overflow."""
         self.check_domain(y)
 
 

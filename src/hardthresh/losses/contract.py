@@ -127,7 +127,7 @@ class BaseLoss(ABC):
         raise self.no_likelihood()
 
     def no_likelihood(self) -> CapabilityError:
-        """Return the refusal of an information criterion where there is no likelihood."""
+        """Return the error of an information criterion for a loss without a likelihood."""
         return CapabilityError(
             f"the {type(self).__name__} loss has no likelihood for an information criterion; compare models by "
             "cross-validation"

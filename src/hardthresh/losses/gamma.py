@@ -63,11 +63,11 @@ class Gamma(LogLink):
         return np.asarray(np.exp(u) * rng.gamma(1 / noise**2, noise**2, u.shape))
 
     def dispersion_sums(self, y: np.ndarray, u: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-        """Return those of Pearson's estimate, for a variance proportional to the square of the mean."""
+        """Return the sums of Pearson's estimate for a variance proportional to the square of the mean."""
         return pearson_sums(y, u, weights, 2.0)
 
     def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
-        """Return it for gamma distributions of the most likely shape, the inverse of the dispersion."""
+        """Return minus twice the log-likelihood, with the maximum likelihood estimate of the dispersion."""
         return self.criterion_of_mean(self.weighted_mean(y, u, weights), n)
 
     def criterion_of_mean(self, mean: float, n: float) -> float:

@@ -105,7 +105,7 @@ class MultiTask(VectorLoss):
         return xp.broadcast_to(_unit(y), (y.shape[0], y.shape[1], y.shape[1])), signs
 
     def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
-        """Return it for independent outputs that share the dispersion."""
+        """Return minus twice the log-likelihood of independent outputs with a common dispersion."""
         return self.loss.minus_twice_log_likelihood(y, u, weights, n)
 
 

@@ -162,7 +162,7 @@ def _probabilities(u: Array) -> Array:
 
 
 def log_probabilities(u: Array) -> Array:
-    """Return the logarithms of the probabilities of the classes, shape (n, C), exact also where these underflow."""
+    """Return the log-probabilities of the classes, shape (n, C), accurate even if the probabilities underflow."""
     v = _by_class(u)
     largest, _, rest = _parts(v)
     return ((v - largest) - namespace(u).log1p(rest)).T

@@ -124,6 +124,6 @@ class Quantile(Loss):
         return u + np.where(below, -size / self.quantile, size / (1 - self.quantile))
 
     def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
-        """Return it for asymmetric Laplace noise of the most likely scale, the mean pinball loss."""
+        """Return minus twice the log-likelihood of asymmetric Laplace noise with the best scale, the mean loss."""
         mean = Quantile(self.quantile, 0.0).weighted_mean(y, u, weights)
         return 2.0 * n * log(mean) if mean > 0.0 else -inf

@@ -103,11 +103,11 @@ class Tweedie(LogLink):
         return np.asarray(np.where(count > 0, amount, 0.0))
 
     def dispersion_sums(self, y: np.ndarray, u: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-        """Return those of Pearson's estimate, for a variance proportional to the power of the mean."""
+        """Return the sums of Pearson's estimate for a variance proportional to the power of the mean."""
         return pearson_sums(y, u, weights, self.power)
 
     def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
-        """Return that of the extended quasi-likelihood at its best dispersion, n times the logarithm of the mean loss.
+        """Return minus twice the extended quasi-log-likelihood at its best dispersion, n log of the mean loss.
 
         The density itself is an infinite sum (Nelder and Pregibon 1987, *Biometrika* 74).
         """

@@ -69,7 +69,7 @@ class VectorLoss(BaseLoss):
 
     @abstractmethod
     def each_output(self, y: Array, u: Array) -> list[tuple[Loss, Array, Array]]:
-        """Return a pointwise loss, the targets and the predictions of each output; a class is one against the others.
+        """Return a pointwise loss, the targets and the predictions of each output, or of each class against the others.
 
         Predictions of a class are its log-odds.
         """
@@ -79,7 +79,7 @@ class VectorLoss(BaseLoss):
         return VectorMean(self, y, weights)
 
     def value_and_gradient(self, y: Array, u: Array) -> tuple[Array, Array]:
-        """Return `value` and `gradient`, to the last bit; a loss that computes an exponential for both overrides it."""
+        """Return `value` and `gradient`, bitwise identical; losses that share an exponential override this method."""
         return self.value(y, u), self.gradient(y, u)
 
     def centre(self, w: Array) -> Array:

@@ -214,7 +214,7 @@ class GramModel(OneNumberPerRow, ScreenedExactly):
         return self.of(self._gram, self._cross, self._square, self._l2, float(count))
 
     def minus_twice_log_likelihood(self, at: Evaluation) -> float:
-        """Return it for normal noise of the most likely variance, without the ridge, up to a constant of the data."""
+        """Return minus twice the log-likelihood of normal noise with the best variance, without the ridge."""
         mean = at.value - 0.5 * float(self._l2 @ (at.point * at.point))
         return self.n_examples * log(2.0 * mean) if mean > 0.0 else -np.inf
 
