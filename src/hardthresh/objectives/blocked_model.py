@@ -200,7 +200,7 @@ class BlockedModel(Blocked):
         return self._targets[self.loss]
 
     def share_right(self, w: np.ndarray) -> float:
-        """Return the accuracy: the share of rows, by weight, whose target 0 or 1 the sign of the prediction gives."""
+        """Return the weighted accuracy of the signs of the predictions, for targets 0 and 1."""
         return self._columns_at(w).share_right(w)
 
     @property
