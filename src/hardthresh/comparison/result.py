@@ -35,26 +35,26 @@ STABLE = ((0.8, "nearly the same"), (0.5, "mostly the same"), (0.25, "partly the
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MethodComparison:
-    """Our models and those of other packages on the same folds; ``print`` shows a table and the verdict.
+    """The result of `compare`: methods on the same folds; ``print`` shows a table and the conclusion.
 
     Attributes
     ----------
     target : Target
-        What is predicted: its ``loss``, the ``measure`` in words, and the ``classes``.
+        The target: its ``loss``, a description of the loss (``measure``), and the ``classes``.
     n_features : int
         The number of columns of the table.
     names : tuple of str
-        Their names.
+        The names of the columns.
     n_categorical : int
-        How many of them are categories.
+        The number of categorical columns.
     folds, repeats, inner_folds : int
-        The numbers of folds that were asked for.
+        The numbers of outer folds, repetitions and inner folds that were requested.
     rounds : tuple of Round
         The outer folds that are complete.
     entries : tuple of Entry
-        What each entrant did; ``found["lasso"]`` is that of one.
+        The results of the entrants; ``comparison["lasso"]`` is that of one.
     left_out : tuple of (str, str)
-        Entrants that could not take part, and why.
+        Entrants that were not run, and why.
     interrupted : bool
         Whether the user ended it early.
     random_state : int
@@ -62,7 +62,7 @@ class MethodComparison:
     time_limit : float or None
         Seconds after which an entrant was stopped.
     impute : bool
-        Whether missing numbers were filled in.
+        Whether missing numbers were imputed.
     """
 
     target: Target
@@ -89,12 +89,12 @@ class MethodComparison:
 
     @property
     def ranked(self) -> list[Entry]:
-        """The entrants that have a loss, the lowest relative loss first."""
+        """The entrants that have a loss, by increasing relative loss."""
         return sorted((entry for entry in self.entries if entry.rounds), key=lambda entry: entry.relative_loss)
 
     @property
     def reference(self) -> Entry | None:
-        """Ours, or else that with the lowest loss, of the entrants with a loss in every fold; None without any."""
+        """Our method, if it has a loss in every fold, otherwise the best entrant that does; None without any."""
         sound = [entry for entry in self.ranked if self.in_every_fold(entry)]
         return next((entry for entry in sound if entry.name == OURS), sound[0] if sound else None)
 
@@ -103,7 +103,7 @@ class MethodComparison:
         return len(entry.rounds) == len(self.rounds)
 
     def difference(self, name: str, reference: str | None = None) -> Difference:
-        """Return by how much the relative loss of an entrant is larger than that of another one, in the same folds.
+        """Return the difference of the relative losses of two entrants in the same folds.
 
         Its p-value is corrected by Holm's method for all comparisons of the same kind: of ours with each other entrant;
         of each entrant with no features; or of two others, which nobody names before the losses are known, of each
@@ -221,7 +221,7 @@ class MethodComparison:
         return f"{found} {word}"
 
     def remarks(self) -> list[str]:
-        """Return what a reader must know about entrants: failures, limits, and who was left out."""
+        """Return remarks about entrants: failures, time limits, and entrants that were not run."""
         found = []
         total = len(self.rounds)
         for entry in self.entries:
@@ -262,7 +262,7 @@ class MethodComparison:
         return [*found.items(), ("Python", platform.python_version())]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything but the rows themselves as numbers, words and lists, which `json` can write."""
+        """Return all results as a dict of numbers, strings and lists, which `json` can write."""
         return {
             "title": self.title(),
             "loss": self.target.loss,
@@ -322,7 +322,7 @@ class MethodComparison:
         return found
 
     def to_frame(self) -> pandas.DataFrame:
-        """Return one row for each entrant, the lowest loss first, as a pandas data frame.
+        """Return a pandas data frame with one row for each entrant, by increasing loss.
 
         Raises
         ------
@@ -332,7 +332,7 @@ class MethodComparison:
         return pandas_for_frames().DataFrame(self.records())
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the numbers of the table: a mapping for each entrant, the lowest loss first."""
+        """Return the numbers of the table: a mapping for each entrant, by increasing loss."""
         return [self._facts(entry) for entry in [*self.ranked, *(each for each in self.entries if not each.rounds)]]
 
 

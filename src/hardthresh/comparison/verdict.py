@@ -1,4 +1,4 @@
-"""What follows from a comparison: who predicts better, beyond the noise, and what to use."""
+"""The conclusion from a comparison: significant differences, and the recommended method."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ class Difference:
     mean : float
         The mean difference; NaN without a common fold.
     error : float
-        Its standard error, corrected for training rows that folds share; NaN with fewer than two folds.
+        The standard error of the mean difference, corrected for the overlap of training rows; NaN with fewer than two
+        folds.
     p_value : float
-        The probability of a difference at least as large if there were none, by Student's distribution with one degree
-        of freedom less than there are folds. `MethodComparison.difference` corrects it for all that are tested
-        together. NaN with fewer than two folds.
+        The probability of a difference at least as large if there were none, by Student's t distribution with one
+        degree of freedom less than there are folds; NaN with fewer than two folds. `MethodComparison.difference`
+        corrects it for all comparisons of the same family.
     """
 
     mean: float
@@ -43,7 +44,7 @@ class Difference:
 
     @property
     def sign(self) -> int:
-        """1 or -1 if the difference is more than noise, else 0."""
+        """1 or -1 if the difference is significant at the level 5 %, otherwise 0."""
         return int(np.sign(self.mean)) if self.p_value <= LEVEL else 0
 
     def __str__(self) -> str:
@@ -141,16 +142,16 @@ class Compared(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What follows from a comparison.
+    """The conclusion from a comparison.
 
     Attributes
     ----------
     kind : {"nothing predicts", "lost", "won", "undecided", "no comparison"}
-        Whether any method predicts better than no features; and if so, whether ours predicts worse than one of them
-        beyond the noise, better than all of them, or neither. If ours is not in every fold, the entrant with the lowest
-        loss is in its place: `MethodComparison.reference`.
+        Whether any method predicts better than the model without features; and if so, whether our method is
+        significantly worse than another one ("lost"), better than all others ("won"), or neither ("undecided"). If our
+        method has no loss in some fold, the entrant with the lowest loss replaces it, see `MethodComparison.reference`.
     recommended : str or None
-        The method to use; None if no method predicts better than no features.
+        The method to use; None if no method predicts better than the model without features.
     sentences : tuple of str
         The verdict in words, the most important sentence first.
     """

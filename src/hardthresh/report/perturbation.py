@@ -26,7 +26,7 @@ def plot_perturbation(perturbation: UniversalPerturbation, n: int = 8) -> Figure
     perturbation : UniversalPerturbation
         The result of `hardthresh.attacks.universal_perturbation`, or of its method `evaluate`.
     n : int
-        Number of images, >= 1. Images that leave their class (or reach the target) are drawn first.
+        Number of images, >= 1. Images whose predicted class changes (or becomes the target) are drawn first.
 
     Returns
     -------
