@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hardthresh.report.plots.study import plot_study_progress
 
 from hardthresh import __version__
 from hardthresh.core.errors import plural
@@ -18,12 +17,13 @@ from hardthresh.core.files import write_file
 from hardthresh.core.numbers import number, percent, signed
 from hardthresh.core.printed import one_line
 from hardthresh.report.page import chart, check_installed, environment
+from hardthresh.report.plots.run import plot_learning_curve
 from hardthresh.storage import save
 
 from .drift import Drift, drift
 from .log import Event
 from .outcomes import Record, records_of
-from .progress import Progress, progress
+from .progress import ChosenColumn, Progress, progress
 from .records import Learned
 from .study import Study
 from .terms import Attribute, Terms
@@ -79,7 +79,8 @@ def write_study(study: Study, path: str | PathLike[str], *, date: datetime.date 
     events = list(study.events())
     records = records_of(events, terms)
     reached, shift = progress(learned), drift(learned)
-    model = Predictor.of(study.model(), learned, terms) if learned.questions.size else None
+    fitted = study.model() if learned.questions.size else None
+    model = None if fitted is None else Predictor.of(fitted, learned, terms)
     text: str = (
         environment()
         .get_template("study.html.jinja")
@@ -89,7 +90,7 @@ def write_study(study: Study, path: str | PathLike[str], *, date: datetime.date 
             status=status,
             progress=reached,
             model=model,
-            chart=chart("progress", lambda ax: plot_study_progress(reached, ax), height=330) if model else None,
+            chart=chart("progress", lambda ax: plot_learning_curve(fitted, ax), height=330) if model else None,
             attributes=_attributes(terms, records, reached),
             drift=shift,
             conclusions=conclusions(terms, learned, records, reached, shift),
@@ -207,18 +208,25 @@ class AttributeCount:
         The attribute.
     asked, measured, missing : int
         How often it was asked for, measured, and could not be measured.
-    needed : float
-        The share of the latest batches in which one of its columns was chosen.
-    chosen : bool
-        Whether it is chosen now.
+    columns : tuple of ChosenColumn
+        Those of its columns that are chosen now, or were lately.
     """
 
     attribute: Attribute
     asked: int
     measured: int
     missing: int
-    needed: float
-    chosen: bool
+    columns: tuple[ChosenColumn, ...]
+
+    @property
+    def share(self) -> float:
+        """The share of the latest batches in which one of its columns was chosen."""
+        return max((column.share for column in self.columns), default=0.0)
+
+    @property
+    def chosen(self) -> bool:
+        """Whether one of its columns is chosen now."""
+        return any(column.now for column in self.columns)
 
 
 def _attributes(terms: Terms, records: list[Record], reached: Progress) -> list[AttributeCount]:
@@ -230,8 +238,7 @@ def _attributes(terms: Terms, records: list[Record], reached: Progress) -> list[
             sum(attribute.name in names for names in asked),
             sum(record.values.get(attribute.name) is not None for record in records),
             sum(attribute.name in record.lacking for record in records),
-            max((reached.needed.get(column, 0.0) for column in attribute.columns), default=0.0),
-            any(column in reached.support for column in attribute.columns),
+            tuple(column for column in reached.chosen if column.name in attribute.columns),
         )
         for attribute in terms.attributes
     ]
@@ -312,9 +319,7 @@ def conclusions(terms: Terms, learned: Learned, records: list[Record], reached: 
         names = ", ".join(test.name for test in shift.found)
         may_not.append(f"That the model suits later examples: early and late ones differ ({names}).")
     elif shift.tests:
-        may.append(
-            "No drift was found between early and late examples; the section on drift says which would have been."
-        )
+        may.append("No drift was found between early and late examples; below it says which would have been found.")
     dropped = sum(record.state(()) == "dropped" for record in records)
     if dropped:
         may_not.append(
@@ -324,8 +329,8 @@ def conclusions(terms: Terms, learned: Learned, records: list[Record], reached: 
     may_not += [
         "That an attribute which is not in the model is irrelevant: one with the same information may be in its place.",
         "That an attribute causes anything: the model predicts.",
-        "P-values or confidence intervals of the coefficients: the same examples chose the attributes, so that "
-        "coefficients tend to be too large.",
+        "Confidence intervals of the coefficients: the same examples chose the attributes, so that these are often too "
+        "large.",
         "How well it predicts at another place or time, or with other devices.",
     ]
     return Conclusions(tuple(may), tuple(may_not))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import typer
 
 from ..terminal import write_stdout
@@ -26,7 +28,9 @@ def commands(ctx: typer.Context) -> None:
         write_stdout(f"{ctx.get_help()}\n")
 
 
-for command in (example, plan, new, ask, tell, skip, give_back, correct, withdraw, status, predict, export, report):
-    study.command()(command)
-for command in (close, verify, serve):
+_COMMANDS: tuple[Callable[..., None], ...] = (
+    *(example, plan, new, ask, tell, skip, give_back, correct, withdraw),
+    *(status, predict, export, report, close, verify, serve),
+)
+for command in _COMMANDS:
     study.command()(command)

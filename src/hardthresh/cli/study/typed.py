@@ -129,11 +129,11 @@ def _json_records(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
     for number, record in enumerate(records, 1):
         if not isinstance(record, dict):
             raise InvalidInputError(
-                f'{path} must hold {{"name": value, ...}}, or a list of these; answer {number} is {format_value(record)}'
+                f'{path} must hold {{"name": value, ...}} or a list of these; record {number} is {format_value(record)}'
             )
     if len(records) == 1:
         return [(str(path), records[0])]
-    return [(f"{path}, answer {number}", record) for number, record in enumerate(records, 1)]
+    return [(f"{path}, record {number}", record) for number, record in enumerate(records, 1)]
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
