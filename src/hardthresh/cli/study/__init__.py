@@ -8,10 +8,11 @@ import typer
 
 from ..terminal import write_stdout
 from .answers import correct, tell
+from .planning import plan
 from .predict import predict
 from .questions import ask, give_back, skip, withdraw
 from .results import close, export, report, verify
-from .serving import plan, serve
+from .serving import serve
 from .status import status
 from .terms import example, new
 
