@@ -20,13 +20,14 @@ from hardthresh.report.page import chart, check_installed, environment
 from hardthresh.report.plots.run import plot_learning_curve
 from hardthresh.storage import save
 
+from .attributes import Attribute
 from .drift import Drift, drift
 from .log import Event
 from .outcomes import Record, records_of
 from .progress import ChosenColumn, Progress, progress
 from .records import Learned
 from .study import Study
-from .terms import Attribute, Terms
+from .terms import Terms
 
 _LISTED = 50
 """Rows of a list of corrections, or of examples that were not learned from; arbitrary: the audit trail has all."""

@@ -14,10 +14,11 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.files import write_file
 from hardthresh.designs.formats.written_tables import Columns, csv_parts, parquet_parts
 
+from .attributes import Attribute
 from .log import Event
 from .outcomes import Record, records_of
 from .study import Study
-from .terms import Attribute, Terms
+from .terms import Terms
 
 
 def write_answers(study: Study, path: str | PathLike[str], *, verbatim: bool = False) -> int:

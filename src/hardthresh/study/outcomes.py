@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from .attributes import Attribute
 from .log import Event
-from .terms import Attribute, Terms
+from .terms import Terms
 
 
 @dataclass

@@ -11,7 +11,8 @@ import numpy as np
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
 
-from .terms import Attribute, Terms
+from .attributes import Attribute
+from .terms import Terms
 
 
 def needed(model: Any, terms: Terms) -> tuple[Attribute, ...]:
