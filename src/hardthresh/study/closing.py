@@ -24,7 +24,7 @@ from .attributes import Attribute
 from .drift import Drift, drift
 from .log import Event
 from .outcomes import Record, records_of
-from .progress import ChosenColumn, Progress, progress
+from .progress import Progress, progress
 from .records import Learned
 from .study import Study
 from .terms import Terms
@@ -92,7 +92,7 @@ def write_study(study: Study, path: str | PathLike[str], *, date: datetime.date 
             progress=reached,
             model=model,
             chart=chart("progress", lambda ax: plot_learning_curve(fitted, ax), height=330) if model else None,
-            attributes=_attributes(terms, records, reached),
+            attributes=_attributes(terms, records, reached, model),
             drift=shift,
             conclusions=conclusions(terms, learned, records, reached, shift),
             corrections=_changes(event for event in events if event.action == "corrected"),
@@ -209,29 +209,25 @@ class AttributeCount:
         The attribute.
     asked, measured, missing : int
         How often it was asked for, measured, and could not be measured.
-    columns : tuple of ChosenColumn
-        Those of its columns that are chosen now, or were lately.
+    share : float
+        The share of the latest batches in which one of its columns was chosen.
+    needed : bool
+        Whether the model needs it.
     """
 
     attribute: Attribute
     asked: int
     measured: int
     missing: int
-    columns: tuple[ChosenColumn, ...]
-
-    @property
-    def share(self) -> float:
-        """The share of the latest batches in which one of its columns was chosen."""
-        return max((column.share for column in self.columns), default=0.0)
-
-    @property
-    def chosen(self) -> bool:
-        """Whether one of its columns is chosen now."""
-        return any(column.now for column in self.columns)
+    share: float
+    needed: bool
 
 
-def _attributes(terms: Terms, records: list[Record], reached: Progress) -> list[AttributeCount]:
+def _attributes(
+    terms: Terms, records: list[Record], reached: Progress, model: Predictor | None
+) -> list[AttributeCount]:
     """Return the counts of each attribute, in the order of the terms."""
+    shares = {column.name: column.share for column in reached.chosen}
     asked = [{attribute.name for attribute in record.attributes} for record in records]
     return [
         AttributeCount(
@@ -239,7 +235,8 @@ def _attributes(terms: Terms, records: list[Record], reached: Progress) -> list[
             sum(attribute.name in names for names in asked),
             sum(record.values.get(attribute.name) is not None for record in records),
             sum(attribute.name in record.lacking for record in records),
-            tuple(column for column in reached.chosen if column.name in attribute.columns),
+            max(shares.get(column, 0.0) for column in attribute.columns),
+            model is not None and attribute in model.needed,
         )
         for attribute in terms.attributes
     ]
@@ -323,9 +320,10 @@ def conclusions(terms: Terms, learned: Learned, records: list[Record], reached: 
         may.append("No drift was found between early and late examples; below it says which would have been found.")
     dropped = sum(record.state(()) == "dropped" for record in records)
     if dropped:
+        were = "was" if dropped == 1 else "were"
         may_not.append(
-            f"Anything about examples in which an attribute could not be measured: {dropped:,} were dropped. If it "
-            "could not be measured for a reason that has to do with the target, the model describes the others."
+            f"Anything about examples in which an attribute could not be measured: {dropped:,} {were} dropped. If the "
+            "reason has to do with the target, the model describes the others only."
         )
     may_not += [
         "That an attribute which is not in the model is irrelevant: one with the same information may be in its place.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from hardthresh.core.errors import InvalidInputError
 
 from ..options import names_of
 from ..tables import as_option
+from ..terminal import asks_people
 from .options import AsJson, Key, Number, StudyFile, Who, name_of
 from .printing import print_json, print_lines, print_receipt, receipt_dict, receipt_text
 from .typed import QUESTION, Row, assignments, read_answers
@@ -64,7 +64,7 @@ def tell(
         with _asked_back():
             receipt = found.tell(question, assignments(values), name, confirmed=confirmed, subject=subject, key=key)
         print_receipt(receipt, receipt_text(receipt, found.terms), as_json)
-    elif sys.stdin.isatty():
+    elif asks_people():
         from .interview import interview
 
         print_lines(receipt_text(interview(found, question, name, subject), found.terms))

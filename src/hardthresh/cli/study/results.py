@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,7 @@ import typer
 from hardthresh.core.errors import InvalidInputError, plural
 
 from ..options import check_model_output
-from ..terminal import write_stderr
+from ..terminal import asks_people, write_stderr
 from .options import StudyFile, Who, check_written, name_of
 from .printing import print_lines
 
@@ -84,7 +83,7 @@ def close(
 
     found, name = Study.open(study), name_of(who)
     if not found.closed:
-        if not yes and sys.stdin.isatty():
+        if not yes and asks_people():
             typer.confirm(f"Close {study} for good?", abort=True)
         found.close(name, reason=reason)
     status = found.status()
