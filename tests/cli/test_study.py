@@ -134,7 +134,7 @@ def test_values_are_told_in_parts_and_in_any_unit(example, done):
         ("creatinine=9000", "creatinine is 9000 umol/l, which is not possible"),
         ("age=61.5", "age must be a whole number"),
         ("age=1e999", "age must be a finite number"),
-        ("age=1,5", "write a decimal point"),
+        ("age=1,5", "write a point, not a comma"),
         ("NYHA class=V", "NYHA class must be one of I, II, III, IV, or missing"),
         ("smoker=perhaps", "smoker must be yes or no, or missing"),
         ("albumin", "'albumin' is not NAME=VALUE, such as age=61"),
