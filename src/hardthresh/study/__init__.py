@@ -4,11 +4,12 @@ A study is a file. `Terms` say what can be measured, in which units, for which p
 the answers. `plan` simulates it before it begins; `progress` and `drift` say how it goes.
 """
 
-from .answers import BudgetUsed, LateAnswer, NothingToAsk, QuestionBack, RepeatedKey, StudyClosed
 from .attributes import Attribute
 from .drift import Drift, DriftTest, drift
+from .errors import BudgetUsed, LateAnswer, NothingToAsk, QuestionBack, RepeatedKey, StudyClosed
 from .log import Event
-from .progress import ChosenColumn, Error, ErrorCurve, Progress, progress
+from .planning import Plan, PlannedSize, plan
+from .progress import ChosenColumn, ErrorCurve, MeasuredError, Progress, progress
 from .records import Learned, Receipt, Status
 from .state import Question
 from .study import Study
@@ -20,12 +21,14 @@ __all__ = [
     "ChosenColumn",
     "Drift",
     "DriftTest",
-    "Error",
     "ErrorCurve",
     "Event",
     "LateAnswer",
     "Learned",
+    "MeasuredError",
     "NothingToAsk",
+    "Plan",
+    "PlannedSize",
     "Progress",
     "Question",
     "QuestionBack",
@@ -36,5 +39,6 @@ __all__ = [
     "StudyClosed",
     "Terms",
     "drift",
+    "plan",
     "progress",
 ]

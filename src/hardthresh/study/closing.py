@@ -17,7 +17,7 @@ from hardthresh.core.files import write_file
 from hardthresh.core.numbers import number, percent, signed
 from hardthresh.core.printed import one_line
 from hardthresh.report.page import chart, check_installed, environment
-from hardthresh.report.plots.run import plot_learning_curve
+from hardthresh.report.plots.study import plot_progress
 from hardthresh.storage import save
 
 from .attributes import Attribute
@@ -91,7 +91,7 @@ def write_study(study: Study, path: str | PathLike[str], *, date: datetime.date 
             status=status,
             progress=reached,
             model=model,
-            chart=chart("progress", lambda ax: plot_learning_curve(fitted, ax), height=330) if model else None,
+            chart=chart("progress", lambda ax: plot_progress(reached, ax), height=330) if model else None,
             attributes=_attributes(terms, records, reached, model),
             drift=shift,
             conclusions=conclusions(terms, learned, records, reached, shift),

@@ -10,13 +10,13 @@ from typing import Any, Literal
 import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import chi2, chi2_contingency, f, fisher_exact, ks_2samp, ncf, ncx2, norm, ttest_ind
-from sklearn.linear_model import LogisticRegression
 
 from hardthresh.core.checking import checked_number
 from hardthresh.core.numbers import number, percent
 from hardthresh.core.typing import Array
 
 from .intervals import holm
+from .models import logistic, standardized
 from .progress import first_losses, unchanged_since
 from .records import Learned
 
@@ -27,7 +27,6 @@ PER_COEFFICIENT = 5
 POWER = 0.8  # with which a change is said to be found: the convention of sample size calculations
 _FEW_VALUES = 10  # of a column that is tested as classes; arbitrary: with more the Kolmogorov-Smirnov test loses little
 _FEWEST_OF_LEVEL = 10  # examples; rarer values are taken together, so that 5 are expected in each half
-_RIDGE = 1e6  # C of logistic regression on columns of variance 1: enough to be finite where classes are separable
 
 Kind = Literal["attribute", "target", "relation", "errors"]
 
@@ -274,8 +273,8 @@ def _halves(learned: Learned) -> tuple[Array, Array, Array, Array] | None:
     middle = len(rows) // 2
     if middle < max(FEWEST, PER_COEFFICIENT * (x.shape[1] + 1)):
         return None
-    deviation = np.std(x, axis=0)
-    x = (x - np.mean(x, axis=0)) / np.where(deviation > 0, deviation, 1.0)
+    centre, scale = standardized(x)
+    x = (x - centre) / scale
     return x[:middle], y[:middle], x[middle:], y[middle:]
 
 
@@ -316,8 +315,8 @@ def _likelihood_ratio(x1: Array, y1: Array, x2: Array, y2: Array) -> float:
 
 
 def _deviance(x: Array, y: Array) -> float:
-    model = LogisticRegression(C=_RIDGE, solver="newton-cholesky").fit(x, y)
-    linear = x @ np.ravel(model.coef_) + float(np.ravel(model.intercept_)[0])
+    coef, constant = logistic(x, y)
+    linear = x @ coef + constant
     return 2.0 * float(np.sum(np.logaddexp(0.0, np.where(y == 1, -linear, linear))))
 
 

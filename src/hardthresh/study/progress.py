@@ -14,6 +14,7 @@ from hardthresh.core.numbers import number, percent
 from hardthresh.core.typing import Array
 
 from .intervals import LEVEL, Interval, holm, mean_interval, share_interval
+from .models import losses
 from .records import Learned
 
 RECENT = 0.2
@@ -28,11 +29,10 @@ NEEDED = 0.05
 PER_COEFFICIENT = 5
 """Examples for each coefficient that it takes to say so; arbitrary, as the test holds for large samples."""
 _POINTS = 256  # of a curve, more than a plot can show
-_LEAST_PROBABILITY = 1e-15  # scikit-learn's least for float64 is 2.2e-16
 
 
 @dataclass(frozen=True, slots=True)
-class Error:
+class MeasuredError:
     """The error of the latest predictions, beside that of a prediction that uses no attributes.
 
     Attributes
@@ -140,7 +140,7 @@ class Progress:
         How many examples were learned from.
     window : int
         The number of the latest of them that the errors are means over.
-    errors : tuple of Error
+    errors : tuple of MeasuredError
         The mean squared error; for two classes the log loss, the Brier score and the share of errors.
     curve : ErrorCurve
         The first of them over time.
@@ -156,7 +156,7 @@ class Progress:
 
     examples: int
     window: int
-    errors: tuple[Error, ...]
+    errors: tuple[MeasuredError, ...]
     curve: ErrorCurve
     chosen: tuple[ChosenColumn, ...]
     same_for: int
@@ -267,20 +267,20 @@ def progress(learned: Learned, *, level: float = LEVEL) -> Progress:
     >>> learned, _ = simulate(AdaptiveHybrid(2), CostModel.of(12, 6), X, y, length=600)
     >>> now = progress(learned)
     >>> now.support, now.settled, round(now.errors[0].model.value, 2)
-    (('1', '7'), True, 0.25)
+    (('1', '7'), True, 0.27)
     """
     level = checked_number("level", level, above=0.0, below=1.0)
     n = len(learned.target)
     window = _window(n)
-    losses = _losses(learned)
+    measures = _measures(learned)
     since = unchanged_since(learned)
     chosen = _chosen(learned, n - window, since)
     needed = [column.looks_needed for column in chosen if column.now]
     return Progress(
         examples=n,
         window=window,
-        errors=tuple(_error(name, model[n - window :], null[n - window :], level) for name, model, null in losses),
-        curve=_curve(learned, losses[0][1], losses[0][2], level),
+        errors=tuple(_error(name, model[n - window :], null[n - window :], level) for name, model, null in measures),
+        curve=_curve(learned, measures[0][1], measures[0][2], level),
         chosen=chosen,
         same_for=n - since,
         settled=bool(needed) and all(needed) and n - since >= SETTLED * n,
@@ -298,44 +298,40 @@ def unchanged_since(learned: Learned) -> int:
 
 def first_losses(learned: Learned) -> tuple[str, Array, Array]:
     """Return the name of the squared error or log loss, and for every example that of both predictions."""
-    return _losses(learned)[0]
+    return _measures(learned)[0]
 
 
 def _window(n: int) -> int:
     return min(n, max(FEWEST, round(RECENT * n)))
 
 
-def _losses(learned: Learned) -> list[tuple[str, Array, Array]]:
+def _measures(learned: Learned) -> list[tuple[str, Array, Array]]:
     """Return each measure with its value for every example, by the predictions and without attributes."""
     y, predicted = learned.target, learned.prediction
     seen = np.searchsorted(learned.batch, learned.batch)  # examples in the batches before
     before = np.concatenate([[0.0], np.cumsum(y)])[seen]
     if not learned.is_class:
-        return [("mean squared error", (y - predicted) ** 2, (y - before / np.maximum(1, seen)) ** 2)]
+        null = before / np.maximum(1, seen)
+        return [("mean squared error", losses(y, predicted, is_class=False), losses(y, null, is_class=False))]
     share = (before + 0.5) / (seen + 1.0)
     return [
-        ("log loss", _log_loss(y, predicted), _log_loss(y, share)),
+        ("log loss", losses(y, predicted, is_class=True), losses(y, share, is_class=True)),
         ("Brier score", (y - predicted) ** 2, (y - share) ** 2),
         ("share of errors", _wrong(y, predicted), _wrong(y, share)),
     ]
-
-
-def _log_loss(y: Array, probability: Array) -> Array:
-    p = np.clip(probability, _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
-    return -np.where(y == 1, np.log(p), np.log1p(-p))
 
 
 def _wrong(y: Array, probability: Array) -> Array:
     return ((probability > 0.5) != (y == 1)).astype(np.float64)
 
 
-def _error(name: str, model: Array, null: Array, level: float) -> Error:
+def _error(name: str, model: Array, null: Array, level: float) -> MeasuredError:
     def interval(losses: Array) -> Interval:
         if name == "share of errors":
             return share_interval(int(np.sum(losses)), len(losses), level)
         return mean_interval(losses, level, least=0.0)
 
-    return Error(name, interval(model), interval(null), mean_interval(null - model, level))
+    return MeasuredError(name, interval(model), interval(null), mean_interval(null - model, level))
 
 
 def _curve(learned: Learned, model: Array, null: Array, level: float) -> ErrorCurve:
