@@ -20,7 +20,7 @@ NEEDS = {
 def no_flushed_journals(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Write journals without waiting for the disk, which takes most of the time of an example that buys."""
     if isinstance(request.node, pytest.DoctestItem):
-        monkeypatch.setattr("hardthresh.limited.sources.journal_file._SYNCHRONOUS", "OFF")
+        monkeypatch.setattr("hardthresh.limited.sources.database._SYNCHRONOUS", "OFF")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -36,6 +36,7 @@ FLOORS = [
     ("datasets",),
     ("comparison",),
     ("report",),
+    ("study",),
     ("cli",),
 ]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}

@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # what `__getattr__` finds, for type checkers and editors
         solvers,
         steps,
         storage,
+        study,
     )
     from hardthresh.comparison import compare as compare
     from hardthresh.core import Result as Result

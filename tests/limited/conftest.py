@@ -15,7 +15,7 @@ PROGRAM = Path(__file__).with_name("study_under_fire.py")
 def no_disk(monkeypatch):
     """Nothing has to survive a power cut here."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-    monkeypatch.setattr("hardthresh.limited.sources.journal_file._SYNCHRONOUS", "OFF")
+    monkeypatch.setattr("hardthresh.limited.sources.database._SYNCHRONOUS", "OFF")
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ import numpy as np
 import hardthresh as ht
 import hardthresh.storage
 from hardthresh.limited import AdaptiveHybrid, CallbackSource, CostModel, Journal, Learner, learn
-from hardthresh.limited.sources import journal_file
+from hardthresh.limited.sources import database
 
 D, OBSERVED = 10, 4
 PATIENTS, ANSWERS = 320, 40
@@ -80,7 +80,7 @@ def with_journal(folder, fuse):
             return cursor
 
     sqlite3.connect = partial(sqlite3.connect, factory=Connection)
-    journal_file._SYNCHRONOUS = "OFF"
+    database._SYNCHRONOUS = "OFF"
     device = Device(folder, fuse)
     inner = CallbackSource(device.ask, n_features=D, n_observed=OBSERVED, target=device.target, n_examples=PATIENTS)
     result = learn(ALGORITHM, Journal(inner, folder / "study.sqlite"))

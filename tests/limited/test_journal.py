@@ -414,7 +414,7 @@ BOUGHT = '{"example": 0, "indices": [0, 4], "observed": [0.0, 0.5], "target": 0.
 @pytest.mark.parametrize("timeout", [None, 0])
 def test_a_commit_waits_for_a_reader_and_warns(path, monkeypatch, timeout):
     """However short the timeout is: the answer is paid."""
-    monkeypatch.setattr("hardthresh.limited.sources.journal_file._STALLED", 0.0)
+    monkeypatch.setattr("hardthresh.limited.sources.database._STALLED", 0.0)
     journal = Journal(Clinic().source(), path, timeout=timeout)
     with transaction(path, "BEGIN") as reader:
         monkeypatch.setattr(time, "sleep", lambda seconds: reader.execute("ROLLBACK"))

@@ -93,8 +93,16 @@ class AttributeLearner:
         """
         self.learner.tell(example, values, y)
 
-    def skip(self, example: int, *, paid: bool = False) -> None:
-        """Withdraw the question about an example, which may have been paid for; another example takes its place."""
+    def skip(self, example: int, *, paid: bool | Array = False) -> None:
+        """Withdraw the question about an example; another example takes its place.
+
+        Parameters
+        ----------
+        example : int
+            An example with an open question.
+        paid : bool or int array
+            Whether its attributes were paid for all the same, or which of them.
+        """
         self.learner.skip(example, paid=paid)
 
     def model(self) -> Any:

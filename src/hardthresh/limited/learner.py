@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hardthresh.core.checking import without_overflow_warnings
-from hardthresh.core.errors import HardThreshError, InvalidInputError
+from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value
 from hardthresh.core.result import Status
 from hardthresh.core.schema import renames, stored
 from hardthresh.core.threads import serial_blas
@@ -171,32 +171,54 @@ class Learner:
             right length; nothing has changed then.
         """
         answers, place = self._question(example)
-        row = _checked_row(values, answers.indices, example)
-        target = as_target(y, example)
-        if abs(target) > LARGEST:
-            raise InvalidInputError(f"the target of example {example} is {target:g}; {_TOO_LARGE}")
-        self.algorithm.check_targets(np.array([target]))
+        row, target = self._checked_answer(example, values, y, answers)
         answers.x[place], answers.y[place], answers.answered[place] = row, target, True
-        self._pay(answers, 1)
+        self._pay(answers.indices, 1)
         self._absorb_if_complete(answers)
 
-    def skip(self, example: int, *, paid: bool = False) -> None:
+    def skip(self, example: int, *, paid: bool | Array = False) -> None:
         """Withdraw the question about an example; another example takes its place.
 
         Parameters
         ----------
         example : int
             An example with an open question.
-        paid : bool
-            Whether its attributes were paid for all the same.
+        paid : bool or int array
+            Whether its attributes were paid for all the same, or which of them.
         """
         answers, place = self._question(example)
-        if paid:
-            self._pay(answers, 1)
+        bought = (answers.indices if paid else answers.indices[:0]) if isinstance(paid, bool) else np.asarray(paid)
+        if not np.all(np.isin(bought, answers.indices)):
+            raise InvalidInputError(f"only attributes that were asked for can be paid, got {format_value(paid)}")
+        if bought.size:
+            self._pay(bought, 1)
             self.dropped += 1
-        answers.ids[place] = self.next_example
-        self.next_example += 1
-        self._shorten(1)
+        self._replace(answers, place)
+
+    def amend(self, example: int, values: Any, y: float) -> None:
+        """Replace an answer to the open query, which was not absorbed yet, by another one.
+
+        Raises
+        ------
+        InvalidInputError
+            If the example is not among the answers to the open query, or for what `tell` refuses.
+        """
+        answers, place = self._waiting_answer(example)
+        row, target = self._checked_answer(example, values, y, answers)
+        answers.x[place], answers.y[place] = row, target
+
+    def withdraw(self, example: int) -> None:
+        """Take back an answer to the open query; it stays paid, and another example takes its place.
+
+        Raises
+        ------
+        InvalidInputError
+            If the example is not among the answers to the open query.
+        """
+        answers, place = self._waiting_answer(example)
+        answers.answered[place] = False
+        self.dropped += 1
+        self._replace(answers, place)
 
     def step(self, source: AttributeSource) -> bool:
         """Return whether a source had answers to the open query, after buying them."""
@@ -213,7 +235,7 @@ class Learner:
         x, y = examples.answers(answers.indices, self.algorithm.check_targets)
         filled = waiting[: len(y)]
         answers.x[filled], answers.y[filled], answers.answered[filled] = x, y, True
-        self._pay(answers, examples.paid)
+        self._pay(answers.indices, examples.paid)
         self.dropped += examples.paid - len(y)
         self._shorten(drawn - len(y))
         self._absorb_if_complete(answers)
@@ -312,7 +334,7 @@ class Learner:
         if self.state.length is None or self.diverged:
             return
         if self.answers is not None and np.any(self.answers.answered):
-            self._absorb(self.answers)
+            self.absorb(self.answers)
         self.answers = None
         if not self.diverged:
             self.state = self.algorithm.without_length(self.cost_model, self.state)
@@ -344,6 +366,30 @@ class Learner:
             raise InvalidInputError(f"example {example} was answered before; the next question is {self.questions()}")
         return answers, place
 
+    def _waiting_answer(self, example: Any) -> tuple[Answers, int]:
+        """Return the open query, and the place of an example that has answered it."""
+        answers = self.answers
+        if answers is not None and is_integer(example) and example in answers.ids:
+            place = answers.ids.index(example)
+            if answers.answered[place]:
+                return answers, place
+        raise InvalidInputError(f"example {example!r} has no answer that still waits to be learned from")
+
+    def _checked_answer(self, example: int, values: Any, y: Any, answers: Answers) -> tuple[Array, float]:
+        """Return an answer as finite numbers that can be squared, with a target that the algorithm takes."""
+        row = _checked_row(values, answers.indices, example)
+        target = as_target(y, example)
+        if abs(target) > LARGEST:
+            raise InvalidInputError(f"the target of example {example} is {target:g}; {_TOO_LARGE}")
+        self.algorithm.check_targets(np.array([target]))
+        return row, target
+
+    def _replace(self, answers: Answers, place: int) -> None:
+        """Ask the next new example in place of one that cannot be had."""
+        answers.ids[place] = self.next_example
+        self.next_example += 1
+        self._shorten(1)
+
     @property
     def _status(self) -> Status:
         """Why it has no more questions, or why it would end now."""
@@ -359,9 +405,9 @@ class Learner:
     def _divergence(self) -> str:
         return Status.DIVERGED.sentence if self.algorithm.takes_steps else _OVERFLOW
 
-    def _pay(self, answers: Answers, count: int) -> None:
+    def _pay(self, indices: Array, count: int) -> None:
         self.meter.draw(count)
-        self.meter.add(self.cost_model.purchase(answers.indices), count)
+        self.meter.add(self.cost_model.purchase(indices), count)
 
     def _shorten(self, count: int) -> None:
         """Reduce the length of the stream by examples that cannot be had."""
@@ -370,17 +416,24 @@ class Learner:
 
     def _absorb_if_complete(self, answers: Answers) -> None:
         if np.all(answers.answered):
-            self._absorb(answers)
+            self.absorb(answers)
             self.answers = None
 
     @without_overflow_warnings
     @serial_blas()
-    def _absorb(self, answers: Answers) -> None:
-        """Predict, and then learn from, the answers that have come."""
+    def predictions(self, indices: Array, x: Array) -> Array:
+        """Return what the present coefficients predict from values of some attributes, which include the support."""
+        support = self.state.support
+        linear = x[:, np.searchsorted(indices, support)] @ self.state.w[support] + self.state.intercept
+        return self.algorithm.response(linear)
+
+    @without_overflow_warnings
+    @serial_blas()
+    def absorb(self, answers: Answers) -> None:
+        """Predict, and then learn from, the answers to a query that have come."""
         x, y, before = answers.x[answers.answered], answers.y[answers.answered], self.state
-        support = before.support
-        linear = x[:, np.searchsorted(answers.indices, support)] @ before.w[support] + before.intercept
-        self.curve.add(y - self.algorithm.response(linear), y, self.meter.examples, self.meter.attributes)
+        errors = y - self.predictions(answers.indices, x)
+        self.curve.add(errors, y, self.meter.examples, self.meter.attributes)
         state = self.algorithm.absorb(self.cost_model, before, answers.indices, x, y)
         self.diverged = not state.finite or (self.algorithm.takes_steps and self.curve.exploded)
         if self.diverged:

@@ -84,9 +84,17 @@ from hardthresh.core.errors import warn
 from .decoding import Decoder
 from .encoding import Encoder
 from .errors import StorageError, reading
-from .files import as_path, json_path, larger_arrays, read_document, write_document
+from .files import (
+    as_path,
+    decoded_document,
+    encoded_document,
+    json_path,
+    larger_arrays,
+    read_document,
+    write_document,
+)
 
-__all__ = ["StorageError", "load", "load_notes", "save"]
+__all__ = ["StorageError", "from_bytes", "load", "load_notes", "save", "to_bytes"]
 
 
 def save(obj: Any, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None) -> None:
@@ -174,6 +182,62 @@ def load(path: str | os.PathLike[str]) -> Any:
     for library, reason in decoder.arrays.lost.items():
         warn(f"{target}: arrays of {library} come back as NumPy arrays; {reason}")
     return value
+
+
+def to_bytes(obj: Any) -> bytes:
+    """Return the content of the file that `save` would write, for a database.
+
+    Parameters
+    ----------
+    obj : object
+        What `save` takes.
+
+    Returns
+    -------
+    bytes
+        JSON, in UTF-8.
+
+    Raises
+    ------
+    StorageError
+        As in `save`.
+
+    Examples
+    --------
+    >>> from hardthresh.solvers import IHT
+    >>> from hardthresh.storage import from_bytes, to_bytes
+    >>> from_bytes(to_bytes(IHT())) == IHT()
+    True
+    """
+    encoder = Encoder()
+    return encoded_document(encoder.encode(obj, type(obj).__name__), encoder.arrays.table(), {})
+
+
+def from_bytes(content: bytes, where: str = "the content") -> Any:
+    """Return the object that `to_bytes` made bytes of; as in `load`, nothing in them is executed.
+
+    Parameters
+    ----------
+    content : bytes
+        What `to_bytes` returned.
+    where : str
+        What messages call it.
+
+    Returns
+    -------
+    object
+        The object.
+
+    Raises
+    ------
+    StorageError
+        As in `load`.
+    """
+    path = as_path(where)
+    with reading(path):
+        document = decoded_document(content)
+        with larger_arrays(path, document) as read:
+            return Decoder(read).decode(document["object"])
 
 
 def load_notes(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -44,6 +44,11 @@ def write_document(target: Path, node: Node, arrays: Mapping[str, Node], notes: 
     """Write a file with an object and its larger arrays."""
     if not target.parent.is_dir():
         raise FileNotFoundError(ENOENT, f"the folder {target.parent} does not exist; make it first", str(target))
+    write_file(target, encoded_document(node, arrays, notes))
+
+
+def encoded_document(node: Node, arrays: Mapping[str, Node], notes: Mapping[str, Any]) -> bytes:
+    """Return the content of a file with an object and its larger arrays."""
     document = {
         "format": "hardthresh",
         "format_version": FORMAT_VERSION,
@@ -52,12 +57,16 @@ def write_document(target: Path, node: Node, arrays: Mapping[str, Node], notes: 
         "object": node,
         "arrays": arrays,
     }
-    write_file(target, _strict_json(document))
+    return _strict_json(document)
 
 
 def read_document(path: Path) -> dict[str, Any]:
     """Return the outermost object of a file, checked to be of a known version."""
-    content = path.read_bytes()
+    return decoded_document(path.read_bytes())
+
+
+def decoded_document(content: bytes) -> dict[str, Any]:
+    """Return the outermost object of the content of a file, checked to be of a known version."""
     try:
         document = json.loads(content, parse_constant=_no_constant)
     except ValueError:

@@ -296,11 +296,19 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
         score = np.divide(covariance, deviation, out=np.zeros_like(deviation), where=deviation > 0)
         state = self._refitted(state)
         if not state.fitted:
-            chosen = cost_model.choose(score, self.n_nonzero_coefs, self._limit(cost_model))
+            chosen = self._first_support(cost_model, score)
             state = self._with_support(state, chosen, Moments.none(chosen.size + 1))
-        observed = cost_model.extend(state.chosen, score)
+        observed = self._candidates(cost_model, state, score)
         quota = max(PER_REPAIR * observed.size, int(EXPLOIT * state.quota * state.n_blocks))
         return self._exploit(state, observed, quota)
+
+    def _first_support(self, cost_model: CostModel, score: Array) -> Array:
+        """Return the support after the first exploration, by the covariances with the residual."""
+        return cost_model.choose(score, self.n_nonzero_coefs, self._limit(cost_model))
+
+    def _candidates(self, cost_model: CostModel, state: AdaptiveState, score: Array) -> Array:
+        """Return what an exploitation observes: the support, and what correlates most with the residual."""
+        return cost_model.extend(state.chosen, score)
 
     def _exploit(self, state: AdaptiveState, observed: Array, quota: int | None) -> AdaptiveState:
         """Return the start of an exploitation of `quota` examples, or of all that are left."""
@@ -315,12 +323,18 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
 
     def _repaired(self, cost_model: CostModel, state: AdaptiveState) -> AdaptiveState:
         """Return the state with the best support of what is observed, if the criterion prefers it."""
-        proposal = choose(state.together, state.observed, cost_model, self.n_nonzero_coefs, self._limit(cost_model))
-        support = state.observed[proposal.chosen]
+        support = self._best_support(cost_model, state)
         state = replace(state, next_repair=int(PATIENCE * state.together.count) + 1)
-        if not state.fitted or self._is_better(state, support, proposal.residual):
+        if not (state.fitted and np.array_equal(support, state.chosen)):
             state = self._with_support(state, support, _moments_of(state, support))
         return self._refitted(replace(state, fitted=True))
+
+    def _best_support(self, cost_model: CostModel, state: AdaptiveState) -> Array:
+        """Return the support of least squares on what is observed, or the present one unless that is better."""
+        proposal = choose(state.together, state.observed, cost_model, self.n_nonzero_coefs, self._limit(cost_model))
+        support = state.observed[proposal.chosen]
+        better = not state.fitted or self._is_better(state, support, proposal.residual)
+        return support if better else state.chosen
 
     def _is_better(self, state: AdaptiveState, support: Array, residual: float) -> bool:
         """Return whether another support lowers log RSS by more than the criterion asks for an exchange."""

@@ -5,30 +5,22 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from hashlib import sha256
-from pathlib import Path
 from shlex import quote
 from textwrap import shorten
-from typing import Any, NoReturn, TypeVar
-from urllib.parse import quote_from_bytes
+from typing import Any
 
-from hardthresh.core.errors import HardThreshError, InvalidInputError, warn
+from hardthresh.core.errors import HardThreshError, InvalidInputError
 
+from .database import DatabaseFile, error_code, is_empty
 from .values import Answer
-
-T = TypeVar("T")
 
 APPLICATION_ID = int.from_bytes(b"HTJL", "big")  # marks the file, as `file` and SQLite know it
 FORMAT_VERSION = 2
 OLD_FORMAT = b'{"format": "hardthresh journal"'  # how the files of format version 1 begin, which were lines of JSON
 
-_SYNCHRONOUS = "EXTRA"  # the level of SQLite at which a commit with a rollback journal survives a power failure
-_BUSY_TIMEOUT = 0.1  # seconds that SQLite waits for a lock; Ctrl-C waits as long, so less than a person notices
-_PAUSE = 0.01  # seconds between two attempts; arbitrary: short for a person, long for a processor
-_STALLED = 10.0  # seconds after which a commit that waits for a reader is warned of; arbitrary
 _PORTION = 1 << 20  # characters of old answers in memory, a megabyte; arbitrary
 
 _SCHEMA = """
@@ -64,16 +56,10 @@ TERMS = {
 }
 
 
-class JournalFile:
+class JournalFile(DatabaseFile):
     """The answers of a journal, read in order, and bought at the end of the file by one program at a time.
 
-    Each operation has its own connection, so there is nothing to close, and the object can be pickled, and used in
-    other threads and after a fork. A purchase is a transaction that holds the write lock of SQLite from before the
-    request until the answer is on disk; when a process ends, for any reason, so does its lock.
-
-    SQLite's rollback journal is used, not its write-ahead log. That would let readers keep a transaction open during a
-    commit, but its index is in shared memory: programs on two computers would overwrite each other's answers in a
-    shared folder. It also would make finished journals unreadable in read-only folders.
+    A purchase is a transaction that holds the write lock from before the request until the answer is on disk.
 
     Parameters
     ----------
@@ -93,17 +79,16 @@ class JournalFile:
         If it cannot be written.
     """
 
+    kind = "a journal"
+    application_id = APPLICATION_ID
+    format_version = FORMAT_VERSION
+
     def __init__(self, path: str | os.PathLike[str], terms: Mapping[str, Any], timeout: float | None = None) -> None:
-        self.path = Path(path)
+        super().__init__(path)
         self._timeout = timeout
-        self._uri = f"file:{quote_from_bytes(os.fsencode(os.path.abspath(path)), safe='')}"
         self._number = 0
-        self._checksum = _checksum("", [json.dumps(terms[name]) for name in TERMS])
-        if self.path.is_dir():
-            raise InvalidInputError(f"{path} is a folder; a journal is a file")
-        if not self.path.parent.is_dir():
-            raise InvalidInputError(f"there is no folder {self.path.parent} to write {self.path.name} in")
-        self._patiently(lambda: self._open(terms), self._timeout)
+        self._checksum = chained("", [json.dumps(terms[name]) for name in TERMS])
+        self.patiently(lambda: self._open(terms), self._timeout)
 
     def next_answers(self, buy: Callable[[], Answer | None]) -> list[Answer]:
         """Return the next answers of the file; at its end buy one, and write it, before another program can.
@@ -126,8 +111,8 @@ class JournalFile:
             If the file cannot be written, before anything is bought where that can be known. The message contains an
             answer that was bought and could not be written.
         """
-        with self._connected() as connection:
-            answers = self._patiently(lambda: self._read_or_lock(connection), self._timeout)
+        with self.connected() as connection:
+            answers = self.patiently(lambda: self._read_or_lock(connection), self._timeout)
             if not answers and (answer := buy()) is not None:
                 self._write_bought(connection, answer)
                 answers = [answer]
@@ -135,81 +120,34 @@ class JournalFile:
 
     def extend(self, answers: Iterable[Answer]) -> int:
         """Write answers to a new file, all of them or none, and return how many these are."""
-        with self._connected() as connection, self._explained("written"):
-            connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS}")
-            connection.execute("BEGIN IMMEDIATE")
+        with self.connected() as connection, self.explained("written"):
+            self.begin(connection)
             for answer in answers:
                 self._insert(connection, answer)
             connection.execute("COMMIT")
         return self._number
 
-    @contextmanager
-    def _connected(self, mode: str = "rw") -> Iterator[sqlite3.Connection]:
-        with self._explained("opened"):
-            connection = sqlite3.connect(
-                f"{self._uri}?mode={mode}", uri=True, timeout=_BUSY_TIMEOUT, isolation_level=None
-            )
-        with closing(connection):
-            connection.execute("PRAGMA fullfsync = ON")  # on macOS, where fsync leaves data in the cache of the disk
-            yield connection
-
-    @contextmanager
-    def _explained(self, doing: str) -> Iterator[None]:
-        """Name the file in errors of SQLite, except where another program holds a lock."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            if _is_busy(error):
-                raise
-            if doing == "read":
-                raise InvalidInputError(
-                    f"{self.path} cannot be read as a journal: {error}; restore a copy, or begin another journal"
-                ) from error
-            raise HardThreshError(f"{self.path} cannot be {doing}: {error}") from error
-
-    def _patiently(self, action: Callable[[], T], timeout: float | None, stalled: str | None = None) -> T:
-        """Return what an action on the file returns; repeat it while another program holds a lock."""
-        start = time.monotonic()
-        while True:
-            try:
-                return action()
-            except sqlite3.OperationalError as error:
-                if not _is_busy(error):
-                    raise
-                waited = time.monotonic() - start
-                if timeout is not None and waited >= timeout:
-                    raise HardThreshError(
-                        f"another program has used {self.path} for {timeout:g} seconds: wait for it or end it, "
-                        "or give a longer timeout"
-                    ) from error
-                if stalled is not None and waited >= _STALLED:
-                    warn(stalled, RuntimeWarning)
-                    stalled = None
-            time.sleep(_PAUSE)
-
     def _open(self, terms: Mapping[str, Any]) -> None:
         """Make sure that the file has the tables of a journal, and these terms."""
-        with self._connected("rwc") as connection:
-            with self._explained("read"):
+        with self.connected("rwc") as connection:
+            with self.explained("read"):
                 try:
-                    empty = _is_empty(connection)
+                    empty = is_empty(connection)
                 except sqlite3.DatabaseError as error:
-                    if _code(error) == sqlite3.SQLITE_NOTADB:
+                    if error_code(error) == sqlite3.SQLITE_NOTADB:
                         self._raise_if_old()
-                        self._raise_not_a_journal()
+                        self.raise_other_kind()
                     raise
             if empty:
-                with self._explained("written"):
+                with self.explained("written"):
                     self._create(connection, terms)
-            with self._explained("read"):
+            with self.explained("read"):
                 self._check(connection, terms)
 
     def _create(self, connection: sqlite3.Connection, terms: Mapping[str, Any]) -> None:
-        connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS}")
-        connection.execute("BEGIN IMMEDIATE")
-        if _is_empty(connection):  # no other program was faster
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
+        self.begin(connection)
+        if is_empty(connection):  # no other program was faster
+            self.mark(connection)
             for statement in filter(str.strip, _SCHEMA.split(";\n")):
                 connection.execute(statement)
             rows = [(name, json.dumps(terms[name])) for name in TERMS]
@@ -218,13 +156,7 @@ class JournalFile:
 
     def _check(self, connection: sqlite3.Connection, terms: Mapping[str, Any]) -> None:
         """Raise InvalidInputError for the file of another program, another version, or with other terms."""
-        if _pragma(connection, "application_id") != APPLICATION_ID:
-            self._raise_not_a_journal()
-        version = _pragma(connection, "user_version")
-        if version != FORMAT_VERSION:
-            raise InvalidInputError(
-                f"{self.path} has format version {version}; this hardthresh reads {FORMAT_VERSION}: upgrade hardthresh"
-            )
+        self.check_kind(connection)
         written = dict(connection.execute("SELECT name, content FROM terms").fetchall())
         for name, what in TERMS.items():
             now = json.dumps(terms[name])
@@ -233,9 +165,6 @@ class JournalFile:
                     f"{self.path} is the journal of something else: {what} was {_short(written.get(name))} and is "
                     f"{_short(now)} now; continue with what it was written for, or begin another journal"
                 )
-
-    def _raise_not_a_journal(self) -> NoReturn:
-        raise InvalidInputError(f"{self.path} is there, and is not a journal; choose another name")
 
     def _raise_if_old(self) -> None:
         """Raise InvalidInputError for a file of format version 1.
@@ -253,10 +182,9 @@ class JournalFile:
         """Return the next answers of the file; if there are none, take the write lock."""
         if answers := self._read(connection):
             return answers
-        with self._explained("written, so that nothing is bought"):
+        with self.explained("written, so that nothing is bought"):
             if not connection.in_transaction:
-                connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS}")
-                connection.execute("BEGIN IMMEDIATE")
+                self.begin(connection)
             # this changes nothing, but it writes: a full disk or a read-only folder is found before anything is paid
             connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
         return self._read(connection)
@@ -265,7 +193,7 @@ class JournalFile:
         """Return some of the answers that were not read yet, and verify their checksums."""
         answers: list[Answer] = []
         size, checksum = 0, self._checksum
-        with self._explained("read"), closing(connection.execute(_SELECT, (self._number,))) as rows:
+        with self.explained("read"), closing(connection.execute(_SELECT, (self._number,))) as rows:
             for row in rows:
                 answers.append(self._verified(row, self._number + len(answers) + 1, checksum))
                 checksum = row[-1]
@@ -280,7 +208,7 @@ class JournalFile:
         """Return the answer in a row, which must have this number, and continue the chain of checksums."""
         _, example, indices, observed, target, paid, cost, who, answered_at, written = row
         try:
-            if row[0] == number and written == _checksum(checksum, row[:-1]):
+            if row[0] == number and written == chained(checksum, row[:-1]):
                 values = None if observed is None else json.loads(observed)
                 return Answer(example, json.loads(indices), values, target, bool(paid), cost, who, answered_at)
         except (ArithmeticError, RecursionError, TypeError, ValueError):
@@ -302,7 +230,7 @@ class JournalFile:
             answer.who,
             answer.answered_at,
         )
-        checksum = _checksum(self._checksum, row)
+        checksum = chained(self._checksum, row)
         connection.execute(_INSERT, (*row, checksum))
         self._number += 1
         self._checksum = checksum
@@ -315,7 +243,7 @@ class JournalFile:
         )
         try:
             self._insert(connection, answer)
-            self._patiently(lambda: connection.execute("COMMIT"), None, stalled)
+            self.patiently(lambda: connection.execute("COMMIT"), None, stalled)
         except Exception as error:
             raise HardThreshError(f"{self.path} cannot be written: {error}; {_unwritten(answer)}") from error
         except BaseException as error:
@@ -324,7 +252,8 @@ class JournalFile:
             raise
 
 
-def _checksum(previous: str, row: Sequence[Any]) -> str:
+def chained(previous: str, row: Sequence[Any]) -> str:
+    """Return the checksum of a row, which depends on all rows before it by the checksum of the previous one."""
     return sha256(json.dumps([previous, *row]).encode()).hexdigest()
 
 
@@ -336,25 +265,3 @@ def _unwritten(answer: Answer) -> str:
     """Return a sentence with the whole answer, for the person who has to keep it."""
     content = {name: getattr(answer, name) for name in ("example", "indices", "observed", "target")}
     return f"an answer that was bought is not in the file, and will be asked for again: {json.dumps(content)}"
-
-
-def _is_busy(error: sqlite3.Error) -> bool:
-    """Return whether another program holds the lock that was needed."""
-    return _code(error) == sqlite3.SQLITE_BUSY
-
-
-def _code(error: sqlite3.Error) -> int:
-    """Return the primary code of an error, 0 if it comes from Python."""
-    code: int = getattr(error, "sqlite_errorcode", 0)
-    return code & 0xFF  # the other bytes are the details of an extended code
-
-
-def _is_empty(connection: sqlite3.Connection) -> bool:
-    """Return whether a database was never written to."""
-    [tables] = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    return tables == 0 and _pragma(connection, "application_id") == 0
-
-
-def _pragma(connection: sqlite3.Connection, name: str) -> int:
-    [value] = connection.execute(f"PRAGMA {name}").fetchone()
-    return int(value)

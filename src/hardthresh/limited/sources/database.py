@@ -1,0 +1,162 @@
+"""A file that is an SQLite database of one kind, which programs on one computer use at the same time."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import ClassVar, NoReturn, TypeVar
+from urllib.parse import quote_from_bytes
+
+from hardthresh.core.errors import HardThreshError, InvalidInputError, warn
+
+T = TypeVar("T")
+
+_SYNCHRONOUS = "EXTRA"  # the level of SQLite at which a commit with a rollback journal survives a power failure
+_BUSY_TIMEOUT = 0.1  # seconds that SQLite waits for a lock; Ctrl-C waits as long, so less than a person notices
+_PAUSE = 0.01  # seconds between two attempts; arbitrary: short for a person, long for a processor
+_STALLED = 10.0  # seconds after which a commit that waits for a reader is warned of; arbitrary
+
+
+class DatabaseFile:
+    """The file of a database.
+
+    Each operation has its own connection, so there is nothing to close, and the object can be pickled, and used in
+    other threads and after a fork. What is written is a transaction that holds the write lock of SQLite; when a process
+    ends, for any reason, so does its lock.
+
+    SQLite's rollback journal is used, not its write-ahead log. That would let readers keep a transaction open during a
+    commit, but its index is in shared memory: programs on two computers would overwrite each other's rows in a
+    shared folder. It also would make finished files unreadable in read-only folders.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is a folder, or would be in a folder that does not exist.
+    """
+
+    kind: ClassVar[str]
+    """What the file is, for messages: "a journal"."""
+    application_id: ClassVar[int]
+    """The number that marks the file, as `file` and SQLite know it."""
+    format_version: ClassVar[int]
+    """The version of its tables."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._uri = f"file:{quote_from_bytes(os.fsencode(os.path.abspath(path)), safe='')}"
+        if self.path.is_dir():
+            raise InvalidInputError(f"{path} is a folder; {self.kind} is a file")
+        if not self.path.parent.is_dir():
+            raise InvalidInputError(f"there is no folder {self.path.parent} to write {self.path.name} in")
+
+    @contextmanager
+    def connected(self, mode: str = "rw") -> Iterator[sqlite3.Connection]:
+        """Yield a connection, in a mode of SQLite's addresses: "ro", "rw" or "rwc"."""
+        with self.explained("opened"):
+            connection = sqlite3.connect(
+                f"{self._uri}?mode={mode}", uri=True, timeout=_BUSY_TIMEOUT, isolation_level=None
+            )
+        with closing(connection):
+            connection.execute("PRAGMA fullfsync = ON")  # on macOS, where fsync leaves data in the cache of the disk
+            yield connection
+
+    def begin(self, connection: sqlite3.Connection) -> None:
+        """Take the write lock; what is committed then survives a power failure."""
+        connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS}")
+        connection.execute("BEGIN IMMEDIATE")
+
+    def mark(self, connection: sqlite3.Connection) -> None:
+        """Write the kind and the version of the file into it."""
+        connection.execute(f"PRAGMA application_id = {self.application_id}")
+        connection.execute(f"PRAGMA user_version = {self.format_version}")
+
+    def check_kind(self, connection: sqlite3.Connection) -> None:
+        """Raise InvalidInputError for the file of another program, or of another version."""
+        if pragma(connection, "application_id") != self.application_id:
+            self.raise_other_kind()
+        version = pragma(connection, "user_version")
+        if version != self.format_version:
+            raise InvalidInputError(
+                f"{self.path} has format version {version}; this hardthresh reads {self.format_version}: upgrade "
+                "hardthresh"
+            )
+
+    def raise_other_kind(self) -> NoReturn:
+        """Raise InvalidInputError for a file that is something else."""
+        raise InvalidInputError(f"{self.path} is there, and is not {self.kind}; choose another name")
+
+    @contextmanager
+    def explained(self, doing: str) -> Iterator[None]:
+        """Name the file in errors of SQLite, except where another program holds a lock."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            if is_busy(error):
+                raise
+            if doing == "read":
+                raise InvalidInputError(
+                    f"{self.path} cannot be read as {self.kind}: {error}; restore a copy, or begin another"
+                ) from error
+            raise HardThreshError(f"{self.path} cannot be {doing}: {error}") from error
+
+    def patiently(self, action: Callable[[], T], timeout: float | None, stalled: str | None = None) -> T:
+        """Return what an action on the file returns; repeat it while another program holds a lock.
+
+        Parameters
+        ----------
+        action : callable
+            Called until SQLite does not report a lock.
+        timeout : float or None
+            Seconds after which it ends with an error; None waits as long as it takes.
+        stalled : str, optional
+            A warning for ten seconds later.
+        """
+        start = time.monotonic()
+        while True:
+            try:
+                return action()
+            except sqlite3.OperationalError as error:
+                if not is_busy(error):
+                    raise
+                waited = time.monotonic() - start
+                if timeout is not None and waited >= timeout:
+                    raise HardThreshError(
+                        f"another program has used {self.path} for {timeout:g} seconds: wait for it or end it, "
+                        "or give a longer timeout"
+                    ) from error
+                if stalled is not None and waited >= _STALLED:
+                    warn(stalled, RuntimeWarning)
+                    stalled = None
+            time.sleep(_PAUSE)
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Return whether another program holds the lock that was needed."""
+    return error_code(error) == sqlite3.SQLITE_BUSY
+
+
+def error_code(error: sqlite3.Error) -> int:
+    """Return the primary code of an error, 0 if it comes from Python."""
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF  # the other bytes are the details of an extended code
+
+
+def is_empty(connection: sqlite3.Connection) -> bool:
+    """Return whether a database was never written to."""
+    [tables] = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    return tables == 0 and pragma(connection, "application_id") == 0
+
+
+def pragma(connection: sqlite3.Connection, name: str) -> int:
+    """Return one of SQLite's settings that are numbers."""
+    [value] = connection.execute(f"PRAGMA {name}").fetchone()
+    return int(value)

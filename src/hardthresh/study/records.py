@@ -1,0 +1,110 @@
+"""What a study returns about itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hardthresh.core.typing import Array
+
+from .state import Question
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What became of a request.
+
+    Attributes
+    ----------
+    event : int
+        The number of its event.
+    number : int
+        The number of the question; -1 if it was about the study.
+    complete : bool
+        Whether the question is answered whole.
+    learned : bool
+        Whether the example is learned from, at once or with the rest of its batch.
+    needed : tuple of str
+        The names of what is still to be told.
+    cost : float
+        What was paid for the example so far.
+    """
+
+    event: int
+    number: int
+    complete: bool = False
+    learned: bool = False
+    needed: tuple[str, ...] = ()
+    cost: float = 0.0
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a study stands.
+
+    Attributes
+    ----------
+    events : int
+        The number of the last event.
+    asked : int
+        Questions that were handed out.
+    answered, dropped : int
+        Examples that were answered whole; that were paid for, and cannot be learned from.
+    spent, reserved : float
+        What was paid; what the rest of the open questions may cost.
+    left : float or None
+        What is left of the total budget; None without one.
+    open : tuple of Question
+        The open questions.
+    chosen : tuple of str
+        The columns that the predictor needs at present.
+    closed : bool
+        Whether the study is closed.
+    """
+
+    events: int
+    asked: int
+    answered: int
+    dropped: int
+    spent: float
+    reserved: float
+    left: float | None
+    open: tuple[Question, ...]
+    chosen: tuple[str, ...]
+    closed: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """The examples that were learned from, in this order, as they were corrected.
+
+    Attributes
+    ----------
+    questions : int array, shape (n,)
+        The numbers of their questions.
+    values : array, shape (n, d)
+        The columns, NaN where they were not observed.
+    target : array, shape (n,)
+        The targets.
+    prediction : array, shape (n,)
+        Predictions that were made before the example was learned from; of classes the probability of the second.
+    batch : int array, shape (n,)
+        The batch that they were learned with, from 0.
+    chosen : tuple of int arrays
+        The support after each batch.
+    money : array, shape (n,)
+        What each example cost.
+    columns : tuple of str
+        The names of the columns.
+    is_class : bool
+        Whether the target is one of two classes.
+    """
+
+    questions: Array
+    values: Array
+    target: Array
+    prediction: Array
+    batch: Array
+    chosen: tuple[Array, ...]
+    money: Array
+    columns: tuple[str, ...]
+    is_class: bool
