@@ -1,11 +1,13 @@
 """Studies that buy attributes day by day: several people measure what is asked for, under a budget.
 
 A study is a file. `Terms` say what can be measured, in which units, for which price; a `Study` asks, and learns from
-the answers.
+the answers. `plan` simulates it before it begins; `progress` and `drift` say how it goes.
 """
 
 from .answers import BudgetUsed, LateAnswer, NothingToAsk, QuestionBack, RepeatedKey, StudyClosed
+from .drift import Drift, DriftTest, drift
 from .log import Event
+from .progress import ChosenColumn, Error, ErrorCurve, Progress, progress
 from .records import Learned, Receipt, Status
 from .state import Question
 from .study import Study
@@ -14,10 +16,16 @@ from .terms import Attribute, Terms
 __all__ = [
     "Attribute",
     "BudgetUsed",
+    "ChosenColumn",
+    "Drift",
+    "DriftTest",
+    "Error",
+    "ErrorCurve",
     "Event",
     "LateAnswer",
     "Learned",
     "NothingToAsk",
+    "Progress",
     "Question",
     "QuestionBack",
     "Receipt",
@@ -26,4 +34,6 @@ __all__ = [
     "Study",
     "StudyClosed",
     "Terms",
+    "drift",
+    "progress",
 ]

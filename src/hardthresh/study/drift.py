@@ -1,0 +1,363 @@
+"""Whether early and late examples differ: in their attributes, their target, or the relation between these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import log, nan, sqrt
+from typing import Any, Literal
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.stats import chi2, chi2_contingency, f, fisher_exact, ks_2samp, ncf, ncx2, norm, ttest_ind
+from sklearn.linear_model import LogisticRegression
+
+from hardthresh.core.checking import checked_number
+from hardthresh.core.numbers import number, percent
+from hardthresh.core.typing import Array
+
+from .intervals import holm
+from .progress import first_losses, unchanged_since
+from .records import Learned
+
+FEWEST = 20
+"""Examples of each half that a test needs; arbitrary: the tests keep their level with 10, but find next to nothing."""
+PER_COEFFICIENT = 5
+"""Or so many for each coefficient, where a relation is tested: with 3 the likelihood ratio rejects too often."""
+POWER = 0.8  # with which a change is said to be found: the convention of sample size calculations
+_FEW_VALUES = 10  # of a column that is tested as classes; arbitrary: with more the Kolmogorov-Smirnov test loses little
+_FEWEST_OF_LEVEL = 10  # examples; rarer values are taken together, so that 5 are expected in each half
+_RIDGE = 1e6  # C of logistic regression on columns of variance 1: enough to be finite where classes are separable
+
+Kind = Literal["attribute", "target", "relation", "errors"]
+
+
+@dataclass(frozen=True, slots=True)
+class DriftTest:
+    """A test of whether early and late examples differ.
+
+    Attributes
+    ----------
+    kind : {"attribute", "target", "relation", "errors"}
+        What is compared.
+    name : str
+        The column, or what is compared in words.
+    early, late : int
+        The number of examples on both sides.
+    early_mean, late_mean : float
+        The means on both sides: of the column, of the target (also for the relation), or of the errors.
+    p : float
+        The p-value of this test alone.
+    adjusted : float
+        The p-value adjusted by Holm's method for all tests.
+    detectable : float
+        The smallest change that would have been found with a probability of at least 80 %; NaN where it is not known.
+        Of a column of numbers the shift in standard deviations; of the relation the excess error of the early model on
+        late examples: the share that is added to the squared error, or nats that are added to the log loss.
+    """
+
+    kind: Kind
+    name: str
+    early: int
+    late: int
+    early_mean: float
+    late_mean: float
+    p: float
+    adjusted: float = nan
+    detectable: float = nan
+
+    def __str__(self) -> str:
+        sizes = f"{self.early} early and {self.late} late examples"
+        values = f"adjusted p = {number(self.adjusted)}"
+        if self.kind == "relation":
+            return f"the relation of the chosen attributes and the target, on {sizes}: {values}"
+        return f"{self.name}: mean {number(self.early_mean)}, then {number(self.late_mean)}, on {sizes}: {values}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return names and numbers, None for NaN."""
+        values = {name: getattr(self, name) for name in self.__slots__}
+        return {name: None if value != value else value for name, value in values.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """The tests of drift in a study; ``print`` it to read it.
+
+    Attributes
+    ----------
+    tests : tuple of DriftTest
+        All tests that there were enough examples for.
+    untested : tuple of str
+        What could not be tested.
+    level : float
+        The probability that some test reports drift where there is none.
+    is_class : bool
+        Whether the target is one of two classes.
+    """
+
+    tests: tuple[DriftTest, ...]
+    untested: tuple[str, ...]
+    level: float
+    is_class: bool = False
+
+    @property
+    def found(self) -> tuple[DriftTest, ...]:
+        """The tests that report drift, the smallest p-value first."""
+        return tuple(sorted((test for test in self.tests if test.adjusted <= self.level), key=lambda test: test.p))
+
+    def __str__(self) -> str:
+        if not self.tests:
+            return "There are too few examples to test for drift."
+        how = f"{len(self.tests)} tests of early against late examples, with {percent(self.level)} for all of them"
+        if self.found:
+            lines = [f"Drift found, in {how}:", *(f"  {test}" for test in self.found)]
+            lines.append(
+                "The model weighs all examples alike. Look for a reason, such as another device, unit, place or season."
+            )
+        else:
+            lines = [f"No drift found, in {how}.", *self._detectable()]
+        if self.untested:
+            lines.append(f"Too few examples to test: {', '.join(self.untested)}.")
+        return "\n".join(lines)
+
+    def _detectable(self) -> list[str]:
+        """Return which changes would have been found."""
+        shifts = [test.detectable for test in self.tests if test.kind in ("attribute", "target")]
+        known = [shift for shift in shifts if shift == shift]
+        relation = [
+            test.detectable for test in self.tests if test.kind == "relation" and test.detectable == test.detectable
+        ]
+        lines = [f"Found with a probability of {percent(POWER)} or more would have been:"] if known or relation else []
+        if known:
+            span = number(min(known)) + (f" to {number(max(known))}" if len(known) > 1 else "")
+            lines.append(f"  a shift of a number by {span} standard deviations, by how often it was observed;")
+        if relation:
+            added = (
+                f"{number(relation[0])} nats to the log loss"
+                if self.is_class
+                else f"{percent(relation[0])} to the squared error"
+            )
+            lines.append(f"  a change of the relation that adds {added} of an early model on late examples.")
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything in plain types, for JSON."""
+        return {
+            "level": self.level,
+            "tests": [test.to_dict() for test in self.tests],
+            "found": [test.name for test in self.found],
+            "untested": list(self.untested),
+        }
+
+
+def drift(learned: Learned, *, level: float = 0.05) -> Drift:
+    """Return tests of whether the early examples of a study differ from the late ones.
+
+    Each half of the examples is compared with the other one:
+
+    - every *attribute* that was observed often enough in both, and the *target*: by the Kolmogorov-Smirnov test, or, if
+      there are at most ten values, by Fisher's exact test (two values) or Pearson's;
+    - the *relation* of the chosen attributes and the target, from the examples since the choice last changed: whether
+      one linear model fits both halves of these, by Chow's F test, or for classes one logistic model, by the likelihood
+      ratio;
+    - the *errors* of the predictions before learning: whether those of the second half are larger than those of the
+      quarter before it, by Welch's t test.
+
+    Parameters
+    ----------
+    learned : Learned
+        What the study has learned from.
+    level : float
+        The probability of reporting drift where there is none, above 0 and below 1, for all tests together (Holm).
+
+    Returns
+    -------
+    Drift
+
+    Raises
+    ------
+    InvalidInputError
+        For a `level` out of range.
+
+    See Also
+    --------
+    progress : The error of the latest predictions.
+
+    Notes
+    -----
+    The choice of attributes depends on earlier answers. A model compared on the examples that chose it would seem to
+    get worse, even without drift; therefore the relation is tested on later examples alone, and if it changes so much
+    that other attributes are chosen, only the errors show it. Missing values do no harm as long as the reason stays the
+    same. Heuristic are: the independence of values and the choice of when to observe them, Chow's assumption of normal
+    errors of equal variance, and that errors do not grow without drift. ``benchmarks/study.py`` measures level and
+    power. The detectable changes hold for normal values and for the level divided by the number of tests. Cost: O(d n
+    log n) operations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh.limited import AdaptiveHybrid, CostModel
+    >>> from hardthresh.study import drift
+    >>> from hardthresh.study.simulation import simulate
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((600, 6))
+    >>> X[300:, 4] += 1.0  # another device
+    >>> y = X[:, 1] - X[:, 5] + 0.5 * rng.standard_normal(600)
+    >>> learned, _ = simulate(AdaptiveHybrid(2), CostModel.of(6, 4), X, y, length=600)
+    >>> [test.name for test in drift(learned).found]
+    ['4']
+    """
+    level = checked_number("level", level, above=0.0, below=1.0)
+    n = len(learned.target)
+    late = np.arange(n) >= n / 2
+    tests: list[DriftTest] = []
+    untested: list[str] = []
+    columns = [("attribute", name, learned.values[:, j]) for j, name in enumerate(learned.columns)]
+    for kind, name, values in [*columns, ("target", "the target", learned.target)]:
+        known = np.isfinite(values)
+        sides = values[known & ~late], values[known & late]
+        if min(map(len, sides)) < FEWEST:
+            untested.append(name)
+        elif np.ptp(values[known]) > 0:  # what does not vary has not changed
+            tests.append(_test(kind, name, sides, _two_samples(*sides)))
+    for part in (_relation(learned), _errors(learned)):
+        (untested if isinstance(part, str) else tests).append(part)  # type: ignore[arg-type]
+    single = level / max(1, len(tests))
+    adjusted = holm(np.array([test.p for test in tests])).tolist()
+    return Drift(
+        tests=tuple(
+            replace(test, adjusted=p, detectable=_detectable(test, learned, single))
+            for test, p in zip(tests, adjusted, strict=True)
+        ),
+        untested=tuple(untested),
+        level=level,
+        is_class=learned.is_class,
+    )
+
+
+def _test(kind: Any, name: str, sides: tuple[Array, Array], p: float) -> DriftTest:
+    early, late = sides
+    return DriftTest(kind, name, len(early), len(late), float(np.mean(early)), float(np.mean(late)), float(p))
+
+
+def _two_samples(early: Array, late: Array) -> float:
+    """Return the p-value of a test of whether two samples have one distribution."""
+    values = np.unique(np.concatenate([early, late]))
+    if len(values) > _FEW_VALUES:
+        return float(ks_2samp(early, late, method="auto").pvalue)
+    table = np.array([[np.count_nonzero(side == value) for value in values] for side in (early, late)])
+    if len(values) == 2:
+        return float(fisher_exact(table)[1])
+    table = _pooled(table)
+    return float(chi2_contingency(table).pvalue) if table.shape[1] > 1 else 1.0
+
+
+def _pooled(table: Array) -> Array:
+    """Return counts in which each rare value is taken together with the next one, or the last with the one before."""
+    columns: list[Array] = []
+    for column in table.T:
+        if columns and columns[-1].sum() < _FEWEST_OF_LEVEL:
+            columns[-1] = columns[-1] + column
+        else:
+            columns.append(column)
+    if len(columns) > 1 and columns[-1].sum() < _FEWEST_OF_LEVEL:
+        columns[-2:] = [columns[-2] + columns[-1]]
+    return np.column_stack(columns)
+
+
+def _halves(learned: Learned) -> tuple[Array, Array, Array, Array] | None:
+    """Return attributes and targets, early and late, since the choice of attributes last changed; None for too few."""
+    if not learned.chosen or not learned.chosen[-1].size:
+        return None
+    rows = np.arange(unchanged_since(learned), len(learned.target))
+    x, y = learned.values[np.ix_(rows, learned.chosen[-1])], learned.target[rows]
+    middle = len(rows) // 2
+    if middle < max(FEWEST, PER_COEFFICIENT * (x.shape[1] + 1)):
+        return None
+    deviation = np.std(x, axis=0)
+    x = (x - np.mean(x, axis=0)) / np.where(deviation > 0, deviation, 1.0)
+    return x[:middle], y[:middle], x[middle:], y[middle:]
+
+
+def _relation(learned: Learned) -> DriftTest | str:
+    halves = _halves(learned)
+    name = "the relation"
+    if halves is None:
+        return name
+    x1, y1, x2, y2 = halves
+    if learned.is_class and min(np.ptp(y1), np.ptp(y2)) == 0:
+        return name
+    p = _likelihood_ratio(x1, y1, x2, y2) if learned.is_class else _chow(x1, y1, x2, y2)
+    return _test("relation", name, (y1, y2), p)
+
+
+def _chow(x1: Array, y1: Array, x2: Array, y2: Array) -> float:
+    """Return the p-value of Chow's test that two samples have the same linear model."""
+    together, (one, two) = _residual(np.vstack([x1, x2]), np.append(y1, y2)), (_residual(x1, y1), _residual(x2, y2))
+    free, within = one[1] + two[1] - together[1], len(y1) + len(y2) - one[1] - two[1]
+    apart = one[0] + two[0]
+    if free <= 0 or within <= 0 or apart <= 1e-14 * together[0]:  # a share that is rounding
+        return 1.0
+    return float(f.sf((together[0] - apart) / free / (apart / within), free, within))
+
+
+def _residual(x: Array, y: Array) -> tuple[float, int]:
+    """Return the residual sum of squares with an intercept, and the number of independent columns."""
+    design = np.column_stack([np.ones(len(y)), x])
+    coef, _, rank, _ = np.linalg.lstsq(design, y, rcond=None)
+    return float(np.sum((y - design @ coef) ** 2)), int(rank)
+
+
+def _likelihood_ratio(x1: Array, y1: Array, x2: Array, y2: Array) -> float:
+    """Return the p-value of the likelihood ratio test that two samples have the same logistic model."""
+    apart = _deviance(x1, y1) + _deviance(x2, y2)
+    ratio = max(0.0, _deviance(np.vstack([x1, x2]), np.append(y1, y2)) - apart)
+    return float(chi2.sf(ratio, x1.shape[1] + 1))
+
+
+def _deviance(x: Array, y: Array) -> float:
+    model = LogisticRegression(C=_RIDGE, solver="newton-cholesky").fit(x, y)
+    linear = x @ np.ravel(model.coef_) + float(np.ravel(model.intercept_)[0])
+    return 2.0 * float(np.sum(np.logaddexp(0.0, np.where(y == 1, -linear, linear))))
+
+
+def _errors(learned: Learned) -> DriftTest | str:
+    name, losses, _ = first_losses(learned)
+    n = len(losses)
+    with_model = [batch for batch, support in enumerate(learned.chosen) if support.size]
+    first = np.searchsorted(learned.batch, with_model[0], side="right") if with_model else n
+    early, late = losses[max(int(first), n // 4) : n // 2], losses[n // 2 :]
+    if min(len(early), len(late)) < FEWEST:
+        return "the errors"
+    p = 1.0 if np.ptp(losses) == 0 else ttest_ind(late, early, equal_var=False, alternative="greater").pvalue
+    return _test("errors", f"the {name} of predictions", (early, late), p)
+
+
+def _detectable(test: DriftTest, learned: Learned, level: float) -> float:
+    """Return the smallest change that a test at a level finds with the probability `POWER`, or more; else NaN."""
+    inverse = 1 / test.early + 1 / test.late
+    if test.kind == "relation":
+        size = learned.chosen[-1].size + 1
+        freedom = test.early + test.late - 2 * size
+        if learned.is_class:
+            return _solved(lambda x: float(ncx2.sf(chi2.isf(level, size), size, 2 * x / inverse)) - POWER)
+        return _solved(lambda x: float(ncf.sf(f.isf(level, size, freedom), size, freedom, x / inverse)) - POWER)
+    column = learned.target if test.kind == "target" else None
+    if test.kind == "attribute":
+        column = learned.values[:, learned.columns.index(test.name)]
+    if column is None or len(np.unique(column[np.isfinite(column)])) <= _FEW_VALUES:
+        return nan
+    critical = sqrt(-0.5 * log(level / 2) * inverse)  # of the statistic, asymptotically
+
+    def spare(shift: float) -> float:
+        # the statistic is at least the difference half-way between both means, which is nearly normal
+        below = float(norm.cdf(shift / 2))
+        return 2 * below - 1 - float(norm.isf(1 - POWER)) * sqrt(below * (1 - below) * inverse) - critical
+
+    return _solved(spare)
+
+
+def _solved(increasing: Callable[[float], float]) -> float:
+    """Return where an increasing function is 0; NaN if it is not between 0 and 100, which is no drift but a failure."""
+    low, high = 1e-9, 100.0
+    return float(brentq(increasing, low, high)) if increasing(low) < 0 < increasing(high) else nan
