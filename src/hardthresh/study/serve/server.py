@@ -6,6 +6,7 @@ import ipaddress
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from pathlib import Path
 
@@ -103,7 +104,7 @@ def run(
     *,
     names: Sequence[str] = (),
     allow_plain: bool = False,
-    announce: Callable[[str], object] = print,
+    announce: Callable[[str], object] = partial(print, flush=True),
 ) -> None:
     """Serve a study as a page and an API, until it is interrupted.
 
