@@ -5,13 +5,14 @@ the answers. `plan` simulates it before it begins; `progress` and `drift` say ho
 """
 
 from .answers import BudgetUsed, LateAnswer, NothingToAsk, QuestionBack, RepeatedKey, StudyClosed
+from .attributes import Attribute
 from .drift import Drift, DriftTest, drift
 from .log import Event
 from .progress import ChosenColumn, Error, ErrorCurve, Progress, progress
 from .records import Learned, Receipt, Status
 from .state import Question
 from .study import Study
-from .terms import Attribute, Terms
+from .terms import Terms
 
 __all__ = [
     "Attribute",

@@ -11,7 +11,7 @@ from hardthresh.core.typing import is_real
 from hardthresh.limited.learner import LARGEST
 
 if TYPE_CHECKING:
-    from .terms import Attribute
+    from .attributes import Attribute
 
 MISSING = "missing"
 """What is typed for a value that could not be measured."""
@@ -103,8 +103,8 @@ def _number(attribute: Attribute, typed: Any) -> float:
     unit = ""
     if isinstance(typed, str):
         found = _NUMBER.fullmatch(typed.strip())
-        if found is None:
-            hint = "; write a decimal point" if re.fullmatch(r"[+-]?\d+,\d+(\s.*)?", typed.strip()) else ""
+        if found is None or found[2].startswith(","):
+            hint = "" if found is None else "; write a point, not a comma"
             raise InvalidInputError(f"{attribute.name} must be a number, or {MISSING}; got {format_value(typed)}{hint}")
         value, unit = float(found[1]), found[2].strip()
     elif is_real(typed):

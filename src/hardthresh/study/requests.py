@@ -14,9 +14,10 @@ from hardthresh.core.errors import InvalidInputError, format_value, plural
 from hardthresh.core.typing import is_integer
 
 from .answers import BudgetUsed, LateAnswer, NothingToAsk, RepeatedKey, StudyClosed
+from .attributes import checked_name
 from .log import Event, Transaction
 from .state import Question, StudyState
-from .terms import Terms, checked_name
+from .terms import Terms
 
 
 def check_open(state: StudyState) -> None:
@@ -65,8 +66,8 @@ def nothing_to_ask(terms: Terms, state: StudyState) -> NothingToAsk:
             f"all {plural(len(state.open), 'question')} of this round are with others: {held}; the next questions "
             "depend on their answers. Wait, or give back those that nobody works on"
         )
-    number, indices = new[0]
-    if terms.examples is not None and number >= terms.examples:
+    [(_, indices)] = new
+    if terms.examples is not None and state.asked >= terms.examples:
         return NothingToAsk(f"all {plural(terms.examples, 'example')} of the terms were asked about; close the study")
     price, total = terms.cost_model.cost(indices), terms.total_budget
     assert total is not None

@@ -13,8 +13,9 @@ from hardthresh.limited import Learner
 from hardthresh.limited.relearning import Batch, BatchValues, relearned
 from hardthresh.storage import from_bytes
 
+from .attributes import Attribute
 from .log import Event, Transaction
-from .terms import Attribute, Terms
+from .terms import Terms
 
 Values = dict[str, float | None]
 
@@ -125,6 +126,16 @@ class StudyState:
     def spent(self) -> float:
         """What has been paid for questions that are not open."""
         return self.learner.meter.money
+
+    @property
+    def asked(self) -> int:
+        """How many questions were handed out."""
+        answers = self.learner.answers
+        if answers is None:
+            return self.learner.next_example
+        answered = dict(zip(answers.ids, answers.answered.tolist(), strict=True))
+        untouched = [number for number, done in answered.items() if not (done or number in self.open)]
+        return self.learner.next_example - len(untouched)
 
     def committed(self) -> float:
         """Return what was spent, and what the open questions may cost."""

@@ -7,7 +7,7 @@ by the corrected numbers from then on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -110,8 +110,8 @@ def retraced(algorithm: Algorithm[Any], choice: Choice, withdrawn: int) -> Algor
         raise CapabilityError(
             f"answers to {type(algorithm).__name__} cannot be corrected; use AdaptiveHybrid or LogisticHybrid"
         ) from None
-    settings = {field.name: getattr(algorithm, field.name) for field in fields(algorithm)}
-    return kind(**settings, choice=choice, withdrawn=withdrawn)
+    assert isinstance(algorithm, AdaptiveHybrid)
+    return kind(algorithm.n_nonzero_coefs, algorithm.prediction_budget, choice=choice, withdrawn=withdrawn)
 
 
 def same_questions(mine: AdaptiveState, yours: AdaptiveState) -> bool:

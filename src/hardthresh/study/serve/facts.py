@@ -14,7 +14,8 @@ from hardthresh.core.errors import InvalidInputError
 
 from ..progress import Progress, progress
 from ..study import Study
-from ..terms import Attribute, Terms
+from ..attributes import Attribute
+from ..terms import Terms
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from typing import Any
 from hardthresh.core.errors import InvalidInputError
 
 from ..answers import MISSING, QuestionBack
-from ..terms import Attribute, Terms
+from ..attributes import Attribute
+from ..terms import Terms
 from .reading import with_decimal_point
 
 Form = Mapping[str, list[str]]

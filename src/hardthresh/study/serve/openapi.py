@@ -6,7 +6,8 @@ from typing import Any
 
 from hardthresh import __version__
 
-from ..terms import Attribute, Terms
+from ..attributes import Attribute
+from ..terms import Terms
 
 _NAME = {"type": "string", "minLength": 1, "maxLength": 100, "description": "Name of the person or instrument."}
 _NUMBER = {"type": "integer", "minimum": 0, "description": "Number of the question."}

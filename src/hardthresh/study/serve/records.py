@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ..study import Event, Study
-from ..terms import Attribute
+from ..attributes import Attribute
 
 
 @dataclass(frozen=True)

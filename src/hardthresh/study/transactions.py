@@ -1,0 +1,234 @@
+"""The transactions of a study: what every request has in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+import numpy as np
+
+from hardthresh.core.errors import InvalidInputError, format_value
+from hardthresh.core.typing import is_integer
+from hardthresh.limited.relearning import Batch
+from hardthresh.storage import to_bytes
+
+from .answers import QuestionBack
+from .attributes import checked_name, suggestion
+from .log import Event, StudyLog, Transaction
+from .records import Receipt
+from .requests import age, check_open, digest, now, repeated
+from .state import Question, StudyState, Values, told
+from .terms import Terms
+
+
+class StudyFile:
+    """The file of a study, and the state that its events have led to. See `Study`."""
+
+    def __init__(self, log: StudyLog) -> None:
+        self._log = log
+        self._lock = RLock()
+        self._state: StudyState | None = None
+        with log.reading() as transaction:
+            self.terms = Terms.parse(transaction.terms)
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._log.path
+
+    @property
+    def closed(self) -> bool:
+        """Whether the study is closed."""
+        return self._read().closed
+
+    def __repr__(self) -> str:
+        return f"Study({str(self.path)!r})"
+
+    def _read(self) -> StudyState:
+        """Return the present state."""
+        with self._lock, self._log.reading() as transaction:
+            return self._caught_up(transaction)
+
+    def _caught_up(self, transaction: Transaction) -> StudyState:
+        """Return the state after all events in the file."""
+        state = self._state
+        if state is None:
+            state = StudyState.load(self.terms, transaction.learner)
+        self._state = None  # if an event cannot be applied, the next attempt begins with the stored learner
+        for event in transaction.events(state.event):
+            state.apply(event, transaction)
+        self._state = state
+        return state
+
+    @contextmanager
+    def _writing(self) -> Iterator[tuple[Transaction, StudyState]]:
+        """Yield a transaction and the present state, which is forgotten if the transaction fails."""
+        with self._lock:
+            with self._log.writing() as transaction:
+                state = self._caught_up(transaction)
+                self._state = None
+                yield transaction, state
+            self._state = state
+
+    def _add(
+        self, transaction: Transaction, state: StudyState, who: str, action: str, *content: Any, **request: Any
+    ) -> Event:
+        """Write an event, apply it to the state, and write what it led to."""
+        event = transaction.add(now(), who, action, *content, **request)
+        outcome = state.apply(event, transaction)
+        if isinstance(outcome, Batch):
+            transaction.add_batch(event.number, to_bytes(outcome).decode())
+            transaction.set_learner(event.number, state.corrected, to_bytes(state.learner).decode())
+        elif outcome is not None:
+            transaction.set_learner(transaction.batches()[-1][0], event.number, to_bytes(outcome).decode())
+        return event
+
+    def _do(self, action: str, who: str, body: Callable[[StudyState], dict[str, Any]]) -> None:
+        with self._writing() as (transaction, state):
+            self._add(transaction, state, who, action, None, body(state))
+
+    def _about(
+        self,
+        number: int | None,
+        who: str,
+        action: str,
+        make: Callable[[StudyState, Transaction], dict[str, Any]],
+        content: tuple[Any, ...],
+        *,
+        key: str | None,
+        subject: str | None = None,
+        doubts: list[QuestionBack] | None = None,
+    ) -> Receipt:
+        """Write the event that `make` returns the body of, unless the request repeats an earlier one."""
+        who = checked_name("the name of a person", who)
+        request = digest(who, *content)
+        with self._writing() as (transaction, state):
+            if earlier := repeated(transaction, key, request):
+                if doubts is not None and "doubts" in earlier.body:
+                    doubts.append(QuestionBack(tuple(map(tuple, earlier.body["doubts"]))))
+                return self._receipt(transaction, state, earlier)
+            check_open(state)
+            body = make(state, transaction)
+            done = "doubted" if "doubts" in body else action
+            event = self._add(
+                transaction, state, who, done, number, body, subject=subject, key=key, request=request if key else None
+            )
+            return self._receipt(transaction, state, event)
+
+    def _receipt(self, transaction: Transaction, state: StudyState, event: Event) -> Receipt:
+        """Return what became of a question by an event, whatever has happened since."""
+        if event.question is None:
+            return Receipt(event.number, -1)
+        question = self._question_of(transaction, state, event.question, until=event.number)
+        closed = event.action in ("skipped", "withdrawn")
+        return Receipt(
+            event=event.number,
+            number=question.number,
+            complete=not question.needed and not closed,
+            learned=not (question.needed or question.lacking or closed),
+            needed=() if closed else question.needed,
+            cost=state.price_of([*question.measured, *event.body.get("bought", ())]),
+        )
+
+    def _question_of(
+        self, transaction: Transaction, state: StudyState, number: int, until: int | None = None
+    ) -> Question:
+        """Return a question as its events have made it, up to one of them."""
+        if until is None and number in state.open:
+            return state.open[number]
+        question: Question | None = None
+        if is_integer(number) and 0 <= number < 2**63:
+            for event in transaction.events(question=int(number)):
+                if until is not None and event.number > until:
+                    break
+                if event.action == "asked" and question is None:
+                    question = state.question(number, np.array(event.body["columns"], dtype=np.intp), event)
+                elif question is not None and event.action in ("told", "corrected"):
+                    question = told(question, event.body["values"], event.subject, event.at)
+        if question is None:
+            raise InvalidInputError(f"question {format_value(number)} was never asked; see status")
+        return question
+
+    def _free_question(self, state: StudyState, who: str) -> int | None:
+        """Return a question that a person may have: one given back or held too long, or a new one within the budget."""
+        for number, question in state.open.items():
+            if question.holder is None or (question.holder != who and self._expired(question)):
+                return number
+        new = state.new_questions(1)
+        if not new:
+            return None
+        number, indices = new[0]
+        if self.terms.examples is not None and state.asked >= self.terms.examples:
+            return None
+        return number if self._affordable(state, self.terms.cost_model.cost(indices)) else None
+
+    def _affordable(self, state: StudyState, price: float) -> bool:
+        total = self.terms.total_budget
+        return total is None or bool(self.terms.cost_model.within_budget(state.committed() + price, total))
+
+    def _expired(self, question: Question) -> bool:
+        hours = self.terms.hold_hours
+        return hours is not None and age(question.since) > timedelta(hours=hours)
+
+    def _parsed(self, question: Question, values: Mapping[str, Any]) -> Values:
+        """Return typed values as numbers, by the names of what was asked for."""
+        if not isinstance(values, Mapping) or not values:
+            raise InvalidInputError(f"values must be a mapping from names to values, got {format_value(values)}")
+        self._check_asked(question, values)
+        return {name: self.terms.attribute(name).parse(typed) for name, typed in values.items()}
+
+    def _check_asked(self, question: Question, names: Iterable[str]) -> None:
+        asked = [attribute.name for attribute in (*question.attributes, question.target)]
+        for name in names:
+            self.terms.attribute(name)
+            if name not in asked:
+                raise InvalidInputError(
+                    f"{name} was not asked for in question {question.number}{suggestion(name, asked)}; "
+                    "what was not asked for is not bought"
+                )
+
+    def _known_names(self, names: Iterable[str]) -> set[str]:
+        return {self.terms.attribute(name).name for name in ([names] if isinstance(names, str) else names)}
+
+    def _doubted(self, values: Values, confirmed: set[str]) -> QuestionBack | None:
+        """Return the question back about values outside of their ranges."""
+        doubts = []
+        for name, value in values.items():
+            attribute = self.terms.attribute(name)
+            if attribute.outside(value) and name not in confirmed:
+                assert attribute.range is not None
+                assert value is not None
+                doubts.append((name, value, *attribute.range, attribute.unit))
+        return QuestionBack(tuple(doubts)) if doubts else None
+
+    def _check_subject(self, transaction: Transaction, question: Question, subject: str | None) -> None:
+        if subject is None:
+            return
+        if question.subject not in (None, subject):
+            raise InvalidInputError(
+                f"question {question.number} is about {question.subject!r}, not {subject!r}; skip it if the first "
+                "values are of somebody else"
+            )
+        other = transaction.question_of(subject, question.number)
+        if other is not None:
+            raise InvalidInputError(
+                f"{subject!r} was examined before, in question {other}; no example is bought twice: take another one"
+            )
+
+    def _answered(self, transaction: Transaction, state: StudyState, number: int) -> Question:
+        """Return a question of which something was told, and which is or will be learned from."""
+        if number in state.open:
+            return state.open[number]
+        question = self._question_of(transaction, state, number)
+        actions = {event.action for event in transaction.events(question=number)}
+        if "withdrawn" in actions:
+            raise InvalidInputError(f"question {number} was withdrawn, and is not learned from")
+        if "skipped" in actions or question.lacking or question.needed:
+            raise InvalidInputError(
+                f"question {number} was not answered whole, so another example took its place; it is not learned from"
+            )
+        return question

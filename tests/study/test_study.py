@@ -1,0 +1,308 @@
+"""A study asks each person for something else, spends no more than it may, and learns what it is told."""
+
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from study_helpers import TERMS, answer, truth
+
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.limited import Learner
+from hardthresh.study import (
+    BudgetUsed,
+    LateAnswer,
+    NothingToAsk,
+    QuestionBack,
+    RepeatedKey,
+    Study,
+    StudyClosed,
+    Terms,
+)
+
+
+def coefficients(study):
+    state = study._read().learner.final_state()
+    return [float(w).hex() for w in (*state.w, state.intercept)]
+
+
+def test_it_learns_what_a_learner_learns(study):
+    answer(study, "ann", 420)
+    learner = Learner.of(study.terms.algorithm, study.terms.cost_model)
+    for number in range(420):
+        example, indices = learner.ask()
+        assert example == number
+        known = truth(number)
+        learner.tell(number, [known[f"a{j}"] for j in indices], known["y"])
+    state = learner.final_state()
+    assert coefficients(study) == [float(w).hex() for w in (*state.w, state.intercept)]
+    assert study.status().chosen == ("a1", "a6")
+    assert study.status().spent == learner.meter.money == 1680.0
+    model = study.model()
+    assert model.coef_[model.support_].round(1).tolist() == [1.0, -2.0]
+    assert model.feature_names_in_.tolist() == study.terms.columns
+
+
+def test_a_question_belongs_to_one_person(study):
+    [mine] = study.ask("ann")
+    [yours] = study.ask("ben")
+    assert mine.number != yours.number
+    assert study.ask("ann") == (mine,)
+    assert [question.number for question in study.ask("ann", 3)] == [0, 2, 3]
+    with pytest.raises(LateAnswer, match=r"question 1 is with ben since .*, not with ann"):
+        study.tell(1, {"a0": 1.0}, "ann")
+
+
+def test_a_question_that_was_given_back_is_asked_again(study):
+    [question] = study.ask("ann")
+    study.tell(0, {question.attributes[0].name: 1.0}, "ann")
+    study.give_back(0, "ben", reason="ann is ill")
+    with pytest.raises(LateAnswer, match="given back by ben at"):
+        study.tell(0, {"y": 1.0}, "ann")
+    [again] = study.ask("cem")
+    assert again.number == 0
+    assert again.values == {question.attributes[0].name: 1.0}
+
+
+def test_a_question_that_is_held_too_long_goes_to_somebody_else(begin, monkeypatch):
+    study = begin("hold_hours = 48\n")
+    study.ask("ann")
+    later = (datetime.now(UTC) + timedelta(hours=49)).isoformat(timespec="milliseconds")
+    assert study.ask("ben")[0].number == 1
+    study.give_back(1, "ben")
+    monkeypatch.setattr(
+        "hardthresh.study.study.age", lambda since: datetime.fromisoformat(later) - datetime.fromisoformat(since)
+    )
+    assert [question.number for question in study.ask("ben", 2)] == [0, 1]
+    with pytest.raises(LateAnswer, match="question 0 is with ben"):
+        study.tell(0, {"a0": 1.0}, "ann")
+
+
+def test_values_may_come_in_pieces(study):
+    [question] = study.ask("ann")
+    first, *_ = question.needed
+    assert study.tell(0, {first: 1.0}, "ann").needed == question.needed[1:]
+    assert study.status().spent == 1.0
+    assert study.status().reserved == 3.0
+    with pytest.raises(InvalidInputError, match=f"{first} of question 0 was told before, 1; correct it instead"):
+        study.tell(0, {first: 2.0}, "ann")
+    rest = {name: truth(0)[name] for name in question.needed[1:]}
+    receipt = study.tell(0, rest, "ann")
+    assert receipt.complete
+    assert receipt.learned
+    assert receipt.cost == 4.0
+    with pytest.raises(LateAnswer, match="question 0 was answered by ann at"):
+        study.tell(0, {"y": 1.0}, "ann")
+
+
+def test_what_could_not_be_measured_is_not_paid_and_not_learned_from(study):
+    [question] = study.ask("ann")
+    values = {name: truth(0)[name] for name in question.needed} | {question.needed[0]: "missing"}
+    receipt = study.tell(0, values, "ann")
+    assert receipt.complete
+    assert not receipt.learned
+    assert receipt.cost == study.status().spent == 3.0
+    assert study.status().dropped == 1
+    assert study.question(0).lacking == [question.needed[0]]
+    assert study.ask("ann")[0].number > 0
+    with pytest.raises(InvalidInputError, match="was not answered whole"):
+        study.correct(0, {question.needed[0]: 1.0}, "ann", reason="found it")
+
+
+def test_a_value_outside_of_its_range_is_asked_back(study):
+    [question] = study.ask("ann")
+    values = {name: truth(0)[name] for name in question.needed} | {question.needed[0]: 60.0}
+    with pytest.raises(QuestionBack, match=r"a0 is 60, outside of -6 to 6: look again") as caught:
+        study.tell(0, values, "ann")
+    assert caught.value.doubts == (("a0", 60.0, -6.0, 6.0, ""),)
+    assert study.question(0).values == {}
+    assert [event.action for event in study.events()] == ["created", "asked", "doubted"]
+    assert study.tell(0, values, "ann", confirmed=["a0"]).learned
+
+
+def test_the_total_budget_covers_open_questions(begin):
+    study = begin("total_budget = 11\n")
+    study.ask("ann")
+    study.ask("ben")
+    with pytest.raises(BudgetUsed, match=r"may cost 4 EUR, but 8 EUR of the total budget of 11 EUR are used, 8 EUR"):
+        study.ask("cem")
+    study.tell(0, dict.fromkeys(study.ask("ann")[0].needed, "missing"), "ann")
+    assert study.ask("cem")[0].price == 4.0
+    assert study.status().left == 3.0
+
+
+def test_the_examples_are_used_up(begin):
+    study = begin("examples = 2\n")
+    study.skip(study.ask("ann")[0].number, "ann")
+    answer(study, "ann", 1)
+    with pytest.raises(NothingToAsk, match="all 2 examples of the terms were asked about"):
+        study.ask("ann")
+
+
+def test_a_round_waits_for_its_last_answer(study):
+    answer(study, "ann", 31)
+    study.ask("ben")
+    with pytest.raises(NothingToAsk, match=r"all 1 question of this round are with others: 31 \(with ben since"):
+        study.ask("ann")
+    answer(study, "ben")
+    assert study.ask("ann")[0].number == 32
+
+
+def test_a_skipped_example_is_replaced_and_what_was_bought_is_paid(study):
+    [question] = study.ask("ann")
+    study.tell(0, {question.attributes[0].name: 1.0}, "ann")
+    assert study.skip(0, "ann", bought=[question.attributes[1].name], reason="left").cost == 2.0
+    assert study.status().spent == 2.0
+    with pytest.raises(LateAnswer, match="question 0 was skipped by ann"):
+        study.tell(0, {"y": 1.0}, "ann")
+    with pytest.raises(InvalidInputError, match="a7 was not asked for in question 32"):
+        study.skip(study.ask("ann")[0].number, "ann", bought=["a7"])
+
+
+def test_no_subject_is_examined_twice(study):
+    [first] = study.ask("ann")
+    study.tell(first.number, {"y": 1.0}, "ann", subject="P-17")
+    [second] = study.ask("ben")
+    with pytest.raises(
+        InvalidInputError, match="'P-17' was examined before, in question 0; no example is bought twice"
+    ):
+        study.tell(second.number, {"y": 1.0}, "ben", subject="P-17")
+    with pytest.raises(InvalidInputError, match="question 0 is about 'P-17', not 'P-18'"):
+        study.tell(first.number, {"a0": 1.0}, "ann", subject="P-18")
+
+
+def test_a_repeated_request_changes_nothing(study):
+    asked = study.ask("ann", 2, key="k1")
+    assert study.ask("ann", 2, key="k1") == asked
+    values = {name: truth(0)[name] for name in asked[0].needed}
+    told = study.tell(0, values, "ann", key="k2")
+    events = list(study.events())
+    assert study.tell(0, values, "ann", key="k2") == told
+    assert [question.number for question in study.ask("ann", 2, key="k1")] == [0, 1]
+    with pytest.raises(RepeatedKey, match="key 'k2' was used for another request, event"):
+        study.tell(1, values, "ann", key="k2")
+    with pytest.raises(QuestionBack):
+        study.tell(1, {"a0": 60}, "ann", key="k3")
+    with pytest.raises(QuestionBack):
+        study.tell(1, {"a0": 60}, "ann", key="k3")
+    assert len(list(study.events())) == len(events) + 1
+
+
+@pytest.mark.parametrize("answered", [20, 40, 420], ids=["waiting", "learned from", "long ago"])
+def test_a_correction_gives_what_the_right_value_would_have_given(begin, answered):
+    wrong, right = begin(name="wrong.db"), begin(name="right.db")
+    [question] = wrong.ask("ann")
+    known = {name: truth(0)[name] for name in question.needed}
+    wrong.tell(0, known | {"a1": known["a1"] + 0.5, "y": known["y"] + 5}, "ann")
+    answer(wrong, "ann", answered - 1)
+    answer(right, "ann", answered)
+    assert coefficients(wrong) != coefficients(right) or answered > 40  # then least squares are on later examples
+    wrong.correct(0, {"a1": known["a1"], "y": known["y"]}, "ben", reason="two digits exchanged")
+    assert coefficients(wrong) == coefficients(right)
+    assert coefficients(Study.open(wrong.path)) == coefficients(right)
+    [event] = [event for event in wrong.events() if event.action == "corrected"]
+    assert event.body["old"] == {"a1": known["a1"] + 0.5, "y": known["y"] + 5}
+    assert wrong.question(0).values["a1"] == known["a1"]
+    answer(wrong, "ann", 80)
+    answer(right, "ann", 80)
+    assert coefficients(wrong) == coefficients(right)
+    wrong.verify()
+
+
+def test_a_poisoned_answer_is_withdrawn(begin):
+    """Withdrawn while attributes are explored, an outlier has no influence on which of them are chosen."""
+    study, poisoned = begin(name="study.db"), begin(name="poisoned.db")
+    for one in (study, poisoned):
+        [question] = one.ask("ann")
+        values = {name: truth(0)[name] for name in question.needed} | {"y": 1e6}
+        one.tell(0, values, "ann", confirmed=["y"])
+        answer(one, "ann", 63)
+    study.withdraw(0, "ben", reason="the wrong patient")
+    answer(study, "ann", 330)
+    answer(poisoned, "ann", 330)
+    assert study.status().chosen == ("a1", "a6")
+    assert poisoned.status().chosen != ("a1", "a6")
+    assert 0 not in study.learned().questions
+    assert study.status().spent == poisoned.status().spent
+    with pytest.raises(InvalidInputError, match="question 0 was withdrawn"):
+        study.correct(0, {"y": 1.0}, "ben", reason="no")
+    study.verify()
+
+
+def test_the_examples_that_were_learned_from(study):
+    answer(study, "ann", 70)
+    learned = study.learned()
+    assert learned.questions.tolist() == list(range(64))
+    assert np.count_nonzero(~np.isnan(learned.values), axis=1).tolist() == [4] * 64
+    assert learned.batch.tolist() == [0] * 32 + [1] * 32
+    assert learned.target.tolist() == [truth(number)["y"] for number in range(64)]
+    assert learned.prediction[:32].tolist() == [0.0] * 32
+    assert learned.prediction[32:] == pytest.approx(np.full(32, learned.target[:32].mean()))
+    assert learned.money.sum() == 256.0
+
+
+def test_a_closed_study_can_only_be_read(study):
+    answer(study, "ann", 3)
+    study.ask("ann")
+    with pytest.raises(InvalidInputError, match=r"1 question \(such as 3\) are open"):
+        study.close("ann")
+    study.give_back(3, "ann")
+    study.close("ann", reason="the grant ended")
+    for request in (lambda: study.ask("ann"), lambda: study.correct(0, {"y": 1}, "ann", reason="r")):
+        with pytest.raises(StudyClosed):
+            request()
+    assert Study.open(study.path).closed
+    assert study.status().answered == 3
+
+
+def test_a_file_that_was_changed_is_refused(study):
+    answer(study, "ann", 40)
+    study.verify()
+    with closing(sqlite3.connect(study.path)) as connection:
+        for statement in ("UPDATE events SET who = 'x'", "DELETE FROM events WHERE number = 3"):
+            with pytest.raises(sqlite3.IntegrityError, match="a study keeps every event"):
+                connection.execute(statement)
+        connection.execute("DROP TRIGGER events_are_kept")
+        connection.execute("UPDATE events SET who = 'ben' WHERE number = 3")
+        connection.commit()
+    with pytest.raises(InvalidInputError, match=r"event 3 of .* was changed"):
+        study.verify()
+
+
+@pytest.mark.parametrize("content", [b"", b"not a database, but long enough to be one" * 30])
+def test_another_file_is_refused(tmp_path, content):
+    path = tmp_path / "other.db"
+    path.write_bytes(content)
+    with pytest.raises(InvalidInputError, match="is not a study"):
+        Study.open(path)
+    with pytest.raises(InvalidInputError, match="choose another name"):
+        Study.create(path, Terms.parse(TERMS), "ann")
+    assert path.read_bytes() == content
+    with pytest.raises(InvalidInputError, match="there is no study"):
+        Study.open(tmp_path / "nothing.db")
+
+
+@pytest.mark.parametrize("who", ["", " ", "a\nb", "x" * 101, None, 3])
+def test_persons_without_a_name_are_refused(study, who):
+    with pytest.raises(InvalidInputError, match="the name of a person"):
+        study.ask(who)
+
+
+@pytest.mark.parametrize("number", [-1, 2**70, "0", None, 1.0, True, 7])
+def test_questions_that_were_never_asked(study, number):
+    study.ask("ann")
+    with pytest.raises(InvalidInputError, match="was never asked"):
+        study.tell(number, {"a0": 1.0}, "ann")
+
+
+@pytest.mark.parametrize(
+    "text", ["'; DROP TABLE events; --", "<script>alert(1)</script>", "../../etc/passwd", "𝔘\u202e"]
+)
+def test_what_people_type_is_kept_as_text(study, text):
+    name = "".join(c for c in text if c.isprintable())
+    [question] = study.ask(name)
+    study.tell(question.number, {"y": 1.0}, name, subject=name, key=name)
+    study.skip(question.number, name, reason=name)
+    assert {event.who for event in study.events()} == {"ann", name}
+    study.verify()
