@@ -17,7 +17,7 @@ from .refusals import Refused
 SHORTEST_TOKEN = 16
 """Letters of a token that somebody chose: at 10 guesses a minute, 16 random hexadecimal digits take 10^12 years."""
 WRONG_TOKENS, WINDOW = 10, 60.0
-"""So many wrong tokens of one address in so many seconds are answered; arbitrary: nobody mistypes a token that often."""
+"""Wrong tokens of one address that are answered, and within how many seconds; arbitrary: nobody mistypes that often."""
 ADDRESSES = 10_000  # whose wrong tokens are remembered; arbitrary: a megabyte
 SESSIONS = 1_000  # that are open at once; arbitrary: more than a ward has browsers
 LONGEST_SESSION = 12 * 3600.0  # seconds since it was last used; a shift

@@ -11,7 +11,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from ..study import Question, Receipt, Study
+from ..records import Receipt
+from ..state import Question
+from ..study import Study
 from .access import Access
 from .desk import Desk
 from .facts import model_facts, predicted, status_facts
@@ -80,7 +82,9 @@ def key_of(request: Request) -> dict[str, str]:
     if key is None:
         return {}
     if not (1 <= len(key) <= 64 and key.isascii() and key.isprintable()):
-        raise Refused(UNPROCESSABLE, "InvalidInputError", "Idempotency-Key must have 1 to 64 printable ASCII characters")
+        raise Refused(
+            UNPROCESSABLE, "InvalidInputError", "Idempotency-Key must have 1 to 64 printable ASCII characters"
+        )
     return {"key": key}
 
 

@@ -17,6 +17,7 @@ LEFT, RIGHT, TOP, BOTTOM = 54, 14, 14, 44  # pixels around the axes, for their l
 HEADROOM = 1.5
 """The axis ends at so many times the typical error without attributes; what is above, as bands of few examples are, is
 cut off there."""
+CUT = 3.0  # times that; lines end so far outside of the chart
 
 
 @dataclass(frozen=True)
@@ -68,13 +69,13 @@ def learning_curve(curve: ErrorCurve, width: int) -> Chart | None:
         return left + (count - first) / (last - first) * (right - left)
 
     def up(value: float) -> float:
-        return bottom - min(max(value, 0.0) / highest, 1.0) * (bottom - top)
+        return bottom - min(max(value, 0.0) / highest, CUT) * (bottom - top)
 
     def points(values: Iterable[float]) -> list[str]:
         pairs = zip(curve.examples.tolist(), values, strict=True)
-        return [f"{across(count):.1f},{up(value if isfinite(value) else highest):.1f}" for count, value in pairs]
+        return [f"{across(count):.1f},{up(value if isfinite(value) else CUT * highest):.1f}" for count, value in pairs]
 
-    steps = max(2, (right - left) // 110)  # so that labels of a million do not touch
+    steps = (right - left) // 70  # so that labels of a million do not touch
     return Chart(
         width=width,
         height=HEIGHT,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import exp
@@ -9,12 +10,13 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit
+from sklearn.exceptions import ConvergenceWarning
 
 from hardthresh.core.errors import InvalidInputError
 
+from ..attributes import Attribute
 from ..progress import Progress, progress
 from ..study import Study
-from ..attributes import Attribute
 from ..terms import Terms
 
 
@@ -62,11 +64,14 @@ class Predictor:
         The prediction (of two classes its log odds) where all attributes of the model are 0.
     cost : float
         The price of the attributes of one prediction, panels bought as a whole.
+    caution : str
+        What there is to be said against the model, such as too few examples; empty if there is nothing.
     """
 
     coefficients: tuple[Coefficient, ...]
     intercept: float
     cost: float
+    caution: str
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
@@ -88,13 +93,16 @@ def predictor(study: Study) -> Predictor | None:
     terms = study.terms
     if not study.status().answered:
         return None
-    model = study.model()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        model = study.model()
+    caution = "; ".join(str(warning.message).partition(": ")[2] for warning in caught)
     coef = np.ravel(model.coef_)
     support = np.flatnonzero(coef)
     found = tuple(
         Coefficient(terms.columns[j], terms.attributes[terms.attribute_of[j]], float(coef[j])) for j in support
     )
-    return Predictor(found, float(np.ravel(model.intercept_)[0]), float(terms.cost_model.cost(support)))
+    return Predictor(found, float(np.ravel(model.intercept_)[0]), float(terms.cost_model.cost(support)), caution)
 
 
 def latest_progress(study: Study) -> Progress:
@@ -128,12 +136,18 @@ def model_facts(study: Study) -> dict[str, Any]:
     target = study.terms.target
     facts: dict[str, Any] = {"target": target.name, "unit": target.unit, "levels": list(target.levels)}
     if found is None:
-        return {**facts, "intercept": None, "coefficients": [], "price": 0.0}
+        return {**facts, "intercept": None, "coefficients": [], "price": 0.0, "caution": ""}
     coefficients = [
         {"column": one.column, "attribute": one.attribute.name, "unit": one.attribute.unit, "value": one.value}
         for one in found.coefficients
     ]
-    return {**facts, "intercept": found.intercept, "coefficients": coefficients, "price": found.cost}
+    return {
+        **facts,
+        "intercept": found.intercept,
+        "coefficients": coefficients,
+        "price": found.cost,
+        "caution": found.caution,
+    }
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,9 @@ def _typed(field: Field, form: Form) -> Field:
     def first(what: str) -> str:
         return form.get(f"{what}:{field.attribute.name}", [""])[0].strip()
 
-    typed = replace(field, typed=first("value"), unit=first("unit") or field.attribute.unit, missing=bool(first("missing")))
+    typed = replace(
+        field, typed=first("value"), unit=first("unit") or field.attribute.unit, missing=bool(first("missing"))
+    )
     if typed.typed.casefold() == MISSING:
         typed = replace(typed, typed="", missing=True)
     return replace(typed, confirmed=first("confirm") == typed.content != "")

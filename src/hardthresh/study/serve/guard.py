@@ -79,7 +79,9 @@ class Guard:
         if name in self._hosts or (self._any_address and is_address(name)):
             return
         raise Refused(
-            421, "ForeignHost", f"this server is not called {host[:100]!r}; use the address that it printed at its start"
+            421,
+            "ForeignHost",
+            f"this server is not called {host[:100]!r}; use the address that it printed at its start",
         )
 
 

@@ -18,8 +18,8 @@ _CONFIRMED = {**_NAMES, "description": "Attributes whose values are right althou
 _KEY = {
     "name": "Idempotency-Key",
     "in": "header",
-    "description": "A key of the sender for this request. Repeated with the same key and content, as after a lost reply, "
-    "it has the same reply and changes nothing; with other content it is refused.",
+    "description": "A key of the sender for this request. Repeated with the same key and content, as after a lost "
+    "reply, it has the same reply and changes nothing; with other content it is refused.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 64},
 }
 _WHO = {
@@ -73,8 +73,8 @@ def document(terms: Terms) -> dict[str, Any]:
             ),
             "/api/tell": _post(
                 "tell",
-                "Tell values of a question, all or a part of them. A value outside of its range is asked back (409 with "
-                "`doubts`); repeat with its name in `confirmed` if it is right.",
+                "Tell values of a question, all or a part of them. A value outside of its range is asked back (409 "
+                "with `doubts`); repeat with its name in `confirmed` if it is right.",
                 _object({**answer, "subject": _subject()}, ["who", "question", "values"]),
                 receipt,
             ),
@@ -194,7 +194,10 @@ def _schemas() -> dict[str, Any]:
                 "title": text,
                 "closed": boolean,
                 "answered": {**count, "description": "Examples that were answered whole."},
-                "dropped": {**count, "description": "Examples that cannot be learned from: something is missing, or they were skipped."},
+                "dropped": {
+                    **count,
+                    "description": "Examples that cannot be learned from: something is missing, or they were skipped.",
+                },
                 "asked": count,
                 "open": {"type": "array", "items": _NUMBER},
                 "spent": {"type": "number"},
@@ -214,6 +217,7 @@ def _schemas() -> dict[str, Any]:
                 "intercept": _MAYBE,
                 "coefficients": {"type": "array", "items": coefficient},
                 "price": {"type": "number", "description": "Of the attributes of one prediction."},
+                "caution": {**text, "description": "What there is to be said against the model."},
             }
         ),
         "Prediction": _object(

@@ -12,8 +12,11 @@ from starlette.routing import Route
 from hardthresh.core.errors import InvalidInputError
 
 from ..answers import QuestionBack
-from ..study import Question, Receipt, Study
-from ..terms import checked_name
+from ..attributes import checked_name
+from ..progress import ChosenColumn
+from ..records import Receipt
+from ..state import Question
+from ..study import Study
 from .chart import learning_curve
 from .facts import Predictor, latest_progress, predict, predictor
 from .fields import (
@@ -351,7 +354,7 @@ class Pages:
         curve = progress.curve.to_dict()
         rows = [dict(zip(curve, row, strict=True)) for row in zip(*curve.values(), strict=True)]
         charts = {width: learning_curve(progress.curve, pixels) for width, pixels in (("wide", 760), ("narrow", 350))}
-        said = {column.name: str(column).partition(": ")[2] for column in progress.chosen}
+        said = {column.name: _verdict(column) for column in progress.chosen if column.now}
         context = {"status": status, "progress": progress, "model": model, "charts": charts, "said": said}
         return self._site.page(request, "study.html", rows=rows[:: -max(1, len(rows) // _ROWS)], **context)
 
@@ -387,6 +390,13 @@ class Pages:
         return self._site.page(request, "predict.html", status, **context)
 
 
+def _verdict(column: ChosenColumn) -> str:
+    """Return in a few words whether the model needs a column."""
+    if column.p != column.p:
+        return "too few examples to say"
+    return "looks needed" if column.looks_needed else "may not be needed"
+
+
 def _first(form: Form, name: str) -> str:
     return form.get(name, [""])[0]
 
@@ -406,5 +416,3 @@ def _number(request: Request) -> int:
 def _with_headers(answer: Response, refused: Refused) -> Response:
     answer.headers.update(refused.refusal.headers)
     return answer
-
-

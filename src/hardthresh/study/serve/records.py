@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ..study import Event, Study
 from ..attributes import Attribute
+from ..log import Event
+from ..study import Study
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ def is_api(path: str) -> bool:
     return path.startswith("/api/") or path == "/openapi.json"
 
 
-class Refused(Exception):  # noqa: N818, as it is an answer like any other
+class Refused(Exception):
     """Raised where a request is refused before the study has seen it."""
 
     def __init__(self, status: int, error: str, message: str, headers: Mapping[str, str] | None = None) -> None:

@@ -21,6 +21,9 @@ _CONNECTIONS = 128  # at once; arbitrary: more than a ward has browsers and inst
 _GOODBYE = 5  # seconds for requests that have begun when the server is stopped; they take milliseconds
 
 
+_PRINT = partial(print, flush=True)
+
+
 @dataclass(frozen=True)
 class Place:
     """Where a study is served.
@@ -50,15 +53,15 @@ class Place:
         """Raise InvalidInputError if a study must not, or cannot, be served there."""
         if (self.certificate is None) != (self.key is None):
             raise InvalidInputError("TLS needs both a certificate and its key; give both files, or none")
-        for path in filter(None, (self.certificate, self.key)):
-            if not Path(path).is_file():
+        for path in (self.certificate, self.key):
+            if path is not None and not Path(path).is_file():
                 raise InvalidInputError(f"there is no file {path} for TLS")
         if not 0 <= self.port <= 65535:
             raise InvalidInputError(f"a port is a number from 0 to 65535; got {self.port}")
         if not (self.is_local or self.secure or self.allow_plain):
             raise InvalidInputError(
                 f"{self.host} can be reached from the network, and without TLS everybody there can read the token and "
-                "the values; give a certificate and its key, or serve at 127.0.0.1 and reach it through a tunnel (ssh -L)"
+                "the values; give a certificate and its key, or serve at 127.0.0.1 and use a tunnel (ssh -L)"
             )
 
     @property
@@ -104,7 +107,7 @@ def run(
     *,
     names: Sequence[str] = (),
     allow_plain: bool = False,
-    announce: Callable[[str], object] = partial(print, flush=True),
+    announce: Callable[[str], object] = _PRINT,
 ) -> None:
     """Serve a study as a page and an API, until it is interrupted.
 
@@ -147,9 +150,7 @@ def run(
         check_token(token)
     secret = token or new_token()
     with Desk(path) as desk, _listening(place) as listener:
-        app = application(
-            desk, Access(secret), place.hosts(), any_address=place.is_every_address, secure=place.secure
-        )
+        app = application(desk, Access(secret), place.hosts(), any_address=place.is_every_address, secure=place.secure)
         config = uvicorn.Config(
             app,
             log_level="warning",

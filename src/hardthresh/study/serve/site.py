@@ -27,7 +27,7 @@ from .refusals import Refusal
 _OURS = re.compile(r"/[a-z0-9/-]*")
 
 
-class SignInFirst(Exception):  # noqa: N818, as it is an answer like any other
+class SignInFirst(Exception):
     """Raised where a page needs a person who has signed in."""
 
 

@@ -77,13 +77,15 @@ for (const form of document.querySelectorAll("form.measure")) {
   const fields = [...form.querySelectorAll("[data-kind]")];
   for (const field of fields) {
     setMissing(field);
-    field.addEventListener("change", () => {
+    field.addEventListener("change", ({ target }) => {
+      if (target.closest(".confirm")) return;
       setMissing(field);
       check(field);
       count(form);
     });
     // an error is said once the field is left, and taken back as soon as it is mended
-    field.addEventListener("input", () => {
+    field.addEventListener("input", ({ target }) => {
+      if (target.closest(".confirm")) return;
       field.querySelector(".confirm")?.remove(); // it was about another value
       if (field.matches(".wrong, .doubtful")) check(field);
       count(form);
