@@ -2,7 +2,9 @@
 
 import json
 import sqlite3
+import sys
 from contextlib import closing
+from types import SimpleNamespace
 
 import polars
 import pytest
@@ -89,6 +91,21 @@ def test_wrong_terms_are_refused_by_name(done, refused, folder, line, wrong, mes
     (folder / "terms.toml").write_text(text.replace(line, wrong), encoding="utf-8")
     assert refused("study", "new", "terms.toml", "study.db").startswith(f"terms.toml: {message}")
     assert not (folder / "study.db").exists()
+
+
+def test_a_plan_is_made_of_a_guess_or_of_an_old_table(done, refused, folder):
+    (folder / "terms.toml").write_text(SHORT, encoding="utf-8")
+    command = ("study", "plan", "terms.toml", "--examples", "40", "--repeats", 2)
+    assert "Plan of a study, by 2 simulated studies of each size" in done(*command)
+    found = json.loads(done(*command, "--needed", "b", "--r2", 0.9, "--json"))
+    assert [size["examples"] for size in found["sizes"]] == [40]
+    assert any("b has" in line or "b have" in line for line in found["assumptions"])
+    rows = {"a": [float(row % 7) for row in range(120)], "b": [float(row % 5) for row in range(120)]}
+    polars.DataFrame(rows | {"y": [2 * a for a in rows["a"]]}).write_csv(folder / "old.csv")
+    assert [size["examples"] for size in json.loads(done(*command, "--table", "old.csv", "--json"))["sizes"]] == [40]
+    assert "--examples must be numbers such as 200,400; got 'many'" in refused(*command[:-3], "many")
+    assert "the name of old.txt must end in .csv, .tsv" in refused(*command, "--table", "old.txt")
+    assert "did you mean" in refused(*command, "--needed", "bb,a")
 
 
 # --- questions and answers ---
@@ -316,6 +333,16 @@ def test_in_a_terminal_closing_is_confirmed(short, typed):
     assert not short.closed
     assert typed(["y"], "close", "short.db").exit_code == 0
     assert short.closed
+
+
+def test_the_page_is_served_where_it_is_asked_for(short, done, monkeypatch):
+    served = []
+    page = SimpleNamespace(run=lambda *args, **more: served.append((args, more)))
+    monkeypatch.setitem(sys.modules, "hardthresh.study.serve", page)
+    done("study", "serve", "short.db", "--port", 0, "--name", "ward.example", "--token", "a-token-of-16-or-more")
+    [(args, more)] = served
+    assert (str(args[0]), *args[1:]) == ("short.db", "127.0.0.1", 0, None, None, "a-token-of-16-or-more")
+    assert (more["names"], more["allow_plain"]) == (("ward.example",), False)
 
 
 # --- what is left of it ---
