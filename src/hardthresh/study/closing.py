@@ -93,7 +93,7 @@ def write_study(study: Study, path: str | PathLike[str], *, date: datetime.date 
             model=model,
             chart=chart("progress", lambda ax: plot_progress(reached, ax), height=330) if model else None,
             attributes=_attributes(terms, records, reached, model),
-            drift=shift,
+            drift=str(shift).splitlines(),
             conclusions=conclusions(terms, learned, records, reached, shift),
             corrections=_changes(event for event in events if event.action == "corrected"),
             left_out=[record for record in records if record.state(learned.questions) in _NOT_LEARNED],

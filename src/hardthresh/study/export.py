@@ -63,7 +63,24 @@ def write_answers(study: Study, path: str | PathLike[str], *, verbatim: bool = F
 def write_trail(study: Study, path: str | PathLike[str], *, verbatim: bool = False) -> int:
     """Write the audit trail: a row for each event, and where it has values a row for each of them.
 
-    Parameters, what is returned and what is raised are those of `write_answers`.
+    Parameters
+    ----------
+    study : Study
+        The study.
+    path : path-like
+        The CSV or Parquet file to write, as for `write_answers`.
+    verbatim : bool
+        As for `write_answers`.
+
+    Returns
+    -------
+    int
+        The number of rows.
+
+    Raises
+    ------
+    InvalidInputError, MissingDependencyError, OSError
+        As for `write_answers`.
 
     Notes
     -----
