@@ -320,10 +320,14 @@ def test_in_a_terminal_each_value_is_asked_for_and_checked(example, typed):
     for words in ("age must be a number", "500 kg is outside of 35 to 200: is it right?", "blood (12 EUR)"):
         assert words in said(result)
     assert example.question(0).values == {"age": 61.0, "weight": 80.0, "smoker": 1.0}  # the panel that was finished
-    result = typed(["3000", "y"] + [""] * 4, "tell", "study.db", 0)
-    assert "still needed: albumin, NYHA class, ward, stay" in said(result)
-    assert example.question(0).values["creatinine"] == 3000.0
-    assert "nothing was typed" in said(typed([""] * 4, "tell", "study.db", 0))
+    result = typed(["3000", "y", "missing", "iii", "", ""], "tell", "study.db", 0)
+    assert "still needed: ward, stay" in said(result)
+    assert {name: example.question(0).values[name] for name in ("creatinine", "albumin", "NYHA class")} == {
+        "creatinine": 3000.0,
+        "albumin": None,
+        "NYHA class": 2.0,
+    }
+    assert "nothing was typed" in said(typed(["", ""], "tell", "study.db", 0))
     assert "held by ann, not by ben" in said(typed([], "tell", "study.db", 0, "--who", "ben"))
     assert "question 5 is not open" in said(typed([], "tell", "study.db", 5))
 

@@ -35,15 +35,11 @@ def interview(study: Study, number: int, who: str, subject: str | None) -> Recei
         needed = [attribute for attribute in attributes if attribute.name in question.needed]
         if panel and needed:
             typer.echo(f"{panel} ({study.terms.money(study.terms.panels[panel])})")
-        values: dict[str, float | None] = {}
-        confirmed: list[str] = []
-        for attribute in needed:
-            for value in _typed(attribute):
-                values[attribute.name] = value
-                if attribute.outside(value):
-                    confirmed.append(attribute.name)
+        typed = {attribute.name: _typed(attribute) for attribute in needed}
+        values = {name: text for name, text in typed.items() if text}
         if values:
-            receipt = study.tell(number, values, who, confirmed=tuple(confirmed), subject=subject)
+            outside = [one.name for one in needed if one.name in values and one.outside(one.parse(values[one.name]))]
+            receipt = study.tell(number, values, who, confirmed=outside, subject=subject)
     if receipt is None:
         raise InvalidInputError(f"nothing was typed; question {number} stays with {who}")
     return receipt
@@ -58,13 +54,13 @@ def _held(study: Study, number: int, who: str) -> Question:
     raise InvalidInputError(f"question {number} is not open; hardthresh study ask lists yours")
 
 
-def _typed(attribute: Attribute) -> tuple[float | None, ...]:
-    """Return the value that is typed; nothing if it is left for later."""
+def _typed(attribute: Attribute) -> str:
+    """Return what is typed, which makes sense and is confirmed if it is outside of its range; "" is left for later."""
     hints = "; ".join(filter(None, (units(attribute), allowed(attribute), one_line(attribute.help))))
     while True:
-        text = typer.prompt(f"  {attribute.name} ({hints})", default="", show_default=False).strip()
+        text: str = typer.prompt(f"  {attribute.name} ({hints})", default="", show_default=False).strip()
         if not text:
-            return ()
+            return ""
         try:
             value = attribute.parse(text)
         except InvalidInputError as error:
@@ -73,4 +69,4 @@ def _typed(attribute: Attribute) -> tuple[float | None, ...]:
         if not attribute.outside(value) or typer.confirm(
             f"    {attribute.format(value)} is outside of {allowed(attribute)}: is it right?"
         ):
-            return (value,)
+            return text
