@@ -29,8 +29,8 @@ def no_charts(monkeypatch: pytest.MonkeyPatch) -> None:
 
     from hardthresh.report.page import WIDTHS
 
-    for page in ("html", "comparison"):
-        monkeypatch.setattr(f"hardthresh.report.{page}.chart", chart)
+    for page in ("report.html", "report.comparison", "study.closing"):
+        monkeypatch.setattr(f"hardthresh.{page}.chart", chart)
 
 
 @pytest.fixture(scope="session")

@@ -31,6 +31,7 @@ from .reproduce import reproduce
 from .settings import FitCommand
 from .show import show
 from .stability import stability
+from .study import study
 from .terminal import discard, write_stderr, write_stdout
 
 # the base class of all errors of the command-line parser: BadParameter, UsageError, then this one
@@ -126,3 +127,4 @@ app.command()(reproduce)
 app.command()(convert)
 app.command()(convert_journal)
 app.command("list")(list_registered)
+app.add_typer(study)

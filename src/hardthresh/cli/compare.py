@@ -64,9 +64,9 @@ def compare(
     from hardthresh.comparison import compare as compared
     from hardthresh.comparison.targets import LOSSES
     from hardthresh.core.files import write_file
+    from hardthresh.core.spreadsheet import csv_text
 
     from .learning import data_of
-    from .spreadsheet import csv_text
     from .terminal import Terminal
     from .training import read_training
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hardthresh.core.errors import InvalidInputError, numbered, plural
+from hardthresh.core.numbers import is_number
 
 OUTPUT = "target number"
 """How the role of the second target, and of those after it, begins."""
@@ -331,18 +332,3 @@ def listed(names: Iterable[str], most: int = 8) -> str:
     """Return some names, and how many more there are."""
     names = list(names)
     return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
-
-
-def is_number(text: str) -> bool:
-    """Return whether a text is a number.
-
-    Examples
-    --------
-    >>> is_number("1e-3"), is_number("1,5")
-    (True, False)
-    """
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

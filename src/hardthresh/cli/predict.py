@@ -22,8 +22,9 @@ from .options import check_output, names_of
 from .terminal import write_stderr, write_stdout
 
 if TYPE_CHECKING:
+    from hardthresh.designs.formats.written_tables import Columns
+
     from .data import Data
-    from .prediction_files import Columns
 
 
 def predict(
@@ -69,12 +70,12 @@ def predict(
 
     Text that a spreadsheet would run as a formula, such as =1+1, is escaped by a leading '.
     """
+    from hardthresh.designs.formats.written_tables import csv_parts, parquet_parts, require_parquet
     from hardthresh.storage import load, load_notes
 
     from .block_predictions import parts_of
     from .data import Request
     from .imputing import columns_read
-    from .prediction_files import csv_parts, parquet_parts, require_parquet
     from .reading import read
 
     check_output(out, "--out", (".csv", ".parquet"), {"the file of data": data, "the model": model})
@@ -153,11 +154,21 @@ class Written:
     def tables(
         self, model: Any, parts: Iterable[Data], used: Sequence[int], only: Sequence[str] | None
     ) -> Iterator[Columns]:
-        """Yield the predictions for some rows after the other: the columns of each part, with their names."""
+        """Yield the predictions for some rows after the other: the columns of each part, with their names.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no part, as the types of the columns of a Parquet file are unknown then.
+        """
+        empty = True
         for part in parts:
             ids = [] if part.ids is None else [(part.id_name, part.ids)]
             yield [*ids, *self._predictions(model, _columns(model, part, only, used), part.offset)]
             self.rows += part.X.shape[0]
+            empty = False
+        if empty:
+            raise InvalidInputError("there are no rows to predict")
 
     def _predictions(self, model: Any, X: Any, offset: Any) -> Columns:
         """Return the columns of predictions with their names; print each warning as one line to standard error."""

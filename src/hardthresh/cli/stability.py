@@ -64,13 +64,13 @@ def stability(
         raise InvalidInputError(f"--alpha {alpha} has several ridges, which only a choice of k compares; give one")
 
     from hardthresh.core.files import write_file
+    from hardthresh.core.spreadsheet import csv_text
     from hardthresh.designs.reading_log import logged_readings
     from hardthresh.estimators import StabilitySelection
 
     from .block_training import hint_of_size, read_block_training
     from .learning import data_of, finished, model_of, parameters_of_fit
     from .settings import common_settings
-    from .spreadsheet import csv_text
     from .terminal import Terminal
     from .training import read_training
 

@@ -89,7 +89,7 @@ def read_table(path: Path | Rows, kind: str, request: Request) -> Data:
             if request.learn and "weight" not in roles and 1 < rows == columns[name].n_unique():
                 raise InvalidInputError(
                     f"the categories {name!r} of {path} have another level in each row; if they identify rows, "
-                    f"add --id {_as_option([name])} in place of --categorical, and if they are numbers, leave it out"
+                    f"add --id {as_option([name])} in place of --categorical, and if they are numbers, leave it out"
                 )
             gaps += empty
             if empty:
@@ -126,7 +126,7 @@ def _longer_row(path: Path, kind: str) -> str | None:
     with path.open("rb") as file:
         if file.read(4).startswith(COMPRESSED):
             return None
-    mark = _separator(path, kind)
+    mark = separator_of(path, kind)
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as text, suppress(csv.Error):
         rows = csv.reader(text, delimiter=mark)
         names = next(rows, [])
@@ -138,7 +138,7 @@ def _longer_row(path: Path, kind: str) -> str | None:
 
 def _read_csv(path: Path, kind: str, *, infer_schema_length: int | None) -> Any:
     polars: Any = import_module("polars")
-    separator = _separator(path, kind)
+    separator = separator_of(path, kind)
     frame = polars.read_csv(path, separator=separator, infer_schema_length=infer_schema_length, null_values=NO_VALUE)
     return frame.rename(lambda name: name.replace('""', '"'))  # polars leaves them doubled
 
@@ -162,7 +162,7 @@ def _renamed(columns: Sequence[str]) -> list[str]:
     return [f"{match[1]!r} is read as {name!r}" for name, match in pairs if match and match[1] in known]
 
 
-def _separator(path: Path, kind: str) -> str:
+def separator_of(path: Path, kind: str) -> str:
     """Return what stands between columns: in a CSV file the comma, semicolon or tab that its first line has most of."""
     with path.open("rb") as file:
         line = file.readline(1 << 20)
@@ -183,7 +183,7 @@ def read_ids(path: Path | Rows, kind: str, frame: Any, column: int) -> list[str]
     if kind in _TEXT and isinstance(path, Path):
         polars: Any = import_module("polars")
         rows = frame.height
-        frame = polars.read_csv(path, columns=[column], separator=_separator(path, kind), infer_schema_length=0)
+        frame = polars.read_csv(path, columns=[column], separator=separator_of(path, kind), infer_schema_length=0)
         column = 0
         if frame.height != rows:
             raise InvalidInputError(f"{path} has {rows:,} rows, but {frame.height:,} ids; remove its empty lines")
@@ -266,14 +266,14 @@ def _numbers(frame: Any, path: Path | Rows, *, predicting: bool) -> Any:
 
 def _advice(names: Sequence[str], categories: Sequence[str], *, dates: bool) -> str:
     """Return what to do about columns without numbers, of which some may be categories, and some dates."""
-    some, every = (_as_option(given) if len(names) <= 8 else "NAME,..." for given in (categories, names))
+    some, every = (as_option(given) if len(names) <= 8 else "NAME,..." for given in (categories, names))
     advice = f"leave out by --drop {every}"
     if categories:
         advice = f"add --categorical {some} if they are categories, or leave them out by --drop {every}"
     return advice + ("; dates can be features as numbers, such as days since the first one" if dates else "")
 
 
-def _as_option(names: Iterable[str]) -> str:
+def as_option(names: Iterable[str]) -> str:
     """Return names as they are typed on a command line: one row of a CSV file, in quotes for the shell if need be."""
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(names)

@@ -10,8 +10,9 @@ import numpy as np
 
 from hardthresh.core.checking import checked_word
 from hardthresh.core.errors import InvalidInputError, plural
+from hardthresh.core.numbers import is_number
 
-from .data import Data, is_number, listed, several_with_text
+from .data import Data, listed, several_with_text
 
 if TYPE_CHECKING:
     from hardthresh.estimators.linear.model import SparseLinearModel

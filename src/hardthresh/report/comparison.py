@@ -13,7 +13,7 @@ from hardthresh.comparison.result import stability_words
 from hardthresh.core.errors import plural
 from hardthresh.core.files import write_file
 from hardthresh.core.numbers import percent
-from hardthresh.estimators.facts import one_line
+from hardthresh.core.printed import one_line
 
 from .html import data_rows
 from .page import chart, check_installed, environment

@@ -20,8 +20,9 @@ from hardthresh import __version__
 from hardthresh.core.errors import HardThreshError, plural
 from hardthresh.core.files import write_file
 from hardthresh.core.numbers import choices, mean_and_error, number, signed
+from hardthresh.core.printed import one_line
 from hardthresh.estimators import words
-from hardthresh.estimators.facts import Facts, one_line, read
+from hardthresh.estimators.facts import Facts, read
 from hardthresh.estimators.linear.summary import CAUTION
 from hardthresh.estimators.run_facts import has_loss_of_run, progress
 from hardthresh.estimators.selectors.stability import StabilitySelection

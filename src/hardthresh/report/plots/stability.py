@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hardthresh.arrays import double
 from hardthresh.core.numbers import number, percent
-from hardthresh.estimators.facts import one_line
+from hardthresh.core.printed import one_line
 from hardthresh.estimators.selectors.stability import StabilitySelection
 
 from .style import (

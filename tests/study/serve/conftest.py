@@ -1,0 +1,64 @@
+"""A small study that is served, without a network."""
+
+from types import SimpleNamespace
+
+import pytest
+from serve_helpers import ADDRESS, TERMS, TOKEN, hidden
+
+from hardthresh.study import Study, Terms
+
+pytest.importorskip("starlette", reason="the extra serve is not installed")
+pytest.importorskip("httpx2", reason="httpx2 is not installed")
+
+from starlette.testclient import TestClient
+
+from hardthresh.study.serve.access import Access
+from hardthresh.study.serve.app import application
+from hardthresh.study.serve.desk import Desk
+
+
+@pytest.fixture
+def path(tmp_path):
+    """The file of a new study."""
+    Study.create(tmp_path / "study.db", Terms.parse(TERMS), who="Ann")
+    return tmp_path / "study.db"
+
+
+@pytest.fixture
+def served(path):
+    """The study with a way to reach it: `client` for anybody, and the clock of its limits."""
+    clock = SimpleNamespace(now=0.0)
+    with Desk(path) as desk:
+        app = application(desk, Access(TOKEN, lambda: clock.now), {"localhost"})
+        yield SimpleNamespace(
+            path=path,
+            clock=clock,
+            client=lambda: TestClient(app, base_url=ADDRESS, follow_redirects=True, raise_server_exceptions=False),
+        )
+
+
+@pytest.fixture
+def post(served):
+    """Posts to the API with the token; returns the status and the answer."""
+    client = served.client()
+
+    def post(path, body=None, **headers):
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        answer = client.post(f"/api/{path}", json=body or {}, headers={"Authorization": f"Bearer {TOKEN}", **named})
+        return answer.status_code, answer.json()
+
+    return post
+
+
+@pytest.fixture
+def person(served):
+    """Somebody at the page, who has signed in."""
+    client = served.client()
+    page = client.get(f"/?token={TOKEN}")
+    assert client.post("/sign-in", data={**hidden(page.text), "who": "Ann"}).url.path == "/"
+
+    def submit(path, fields=None, page="/"):
+        """Send the first form of a page to a path, with these fields."""
+        return client.post(path, data={**hidden(client.get(page).text), **(fields or {})})
+
+    return SimpleNamespace(client=client, get=client.get, post=client.post, submit=submit)
