@@ -56,6 +56,7 @@ HELPERS = {
     "constraints/supports.py": "supports that several sets share",
     "constraints/labels.py": "labels of columns as numbers of groups",
     "limited/algorithms/moments.py": "running means and co-moments",
+    "limited/algorithms/retraced.py": "AdaptiveHybrid with the choices of the past, for corrected answers",
     "limited/algorithms/schedules.py": "how many examples an update takes",
     "limited/algorithms/support_choice.py": "a support for AdaptiveHybrid: least squares, local search, prices",
     "losses/base.py": "the contract that pointwise losses keep",

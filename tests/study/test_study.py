@@ -72,7 +72,7 @@ def test_a_question_that_is_held_too_long_goes_to_somebody_else(begin, monkeypat
     assert study.ask("ben")[0].number == 1
     study.give_back(1, "ben")
     monkeypatch.setattr(
-        "hardthresh.study.study.age", lambda since: datetime.fromisoformat(later) - datetime.fromisoformat(since)
+        "hardthresh.study.transactions.age", lambda since: datetime.fromisoformat(later) - datetime.fromisoformat(since)
     )
     assert [question.number for question in study.ask("ben", 2)] == [0, 1]
     with pytest.raises(LateAnswer, match="question 0 is with ben"):
@@ -281,6 +281,29 @@ def test_another_file_is_refused(tmp_path, content):
     assert path.read_bytes() == content
     with pytest.raises(InvalidInputError, match="there is no study"):
         Study.open(tmp_path / "nothing.db")
+
+
+def test_the_largest_numbers_do_no_harm(begin):
+    study = begin(terms=TERMS.replace("range", "# range"))
+    for question in study.ask("ann", 32):
+        huge = [1e150, -1e150][question.number % 2]
+        study.tell(question.number, dict.fromkeys(question.needed, huge), "ann")
+    assert study.ask("ann")[0].number == 32
+    assert np.all(np.isfinite(study.learned().prediction))
+    with pytest.raises(InvalidInputError, match="at most 1e"):
+        study.tell(32, {"a0": 2e150}, "ann")
+
+
+def test_values_that_overflow_are_not_taken(study, monkeypatch):
+    answer(study, "ann", 31)
+    monkeypatch.setattr("hardthresh.limited.algorithms.adaptive.AdaptiveState.finite", False)
+    events = study.status().events
+    with pytest.raises(InvalidInputError, match="sums of squares overflow"):
+        answer(study, "ann")
+    monkeypatch.undo()
+    assert study.status().events == events + 1  # the question stays asked
+    answer(study, "ann")
+    assert study.learned().questions.size == 32
 
 
 @pytest.mark.parametrize("who", ["", " ", "a\nb", "x" * 101, None, 3])

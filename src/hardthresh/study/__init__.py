@@ -4,9 +4,9 @@ A study is a file. `Terms` say what can be measured, in which units, for which p
 the answers. `plan` simulates it before it begins; `progress` and `drift` say how it goes.
 """
 
-from .answers import BudgetUsed, LateAnswer, NothingToAsk, QuestionBack, RepeatedKey, StudyClosed
 from .attributes import Attribute
 from .drift import Drift, DriftTest, drift
+from .errors import BudgetUsed, LateAnswer, NothingToAsk, QuestionBack, RepeatedKey, StudyClosed
 from .log import Event
 from .progress import ChosenColumn, Error, ErrorCurve, Progress, progress
 from .records import Learned, Receipt, Status

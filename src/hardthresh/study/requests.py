@@ -13,9 +13,9 @@ import numpy as np
 from hardthresh.core.errors import InvalidInputError, format_value, plural
 from hardthresh.core.typing import is_integer
 
-from .answers import BudgetUsed, LateAnswer, NothingToAsk, RepeatedKey, StudyClosed
-from .attributes import checked_name
+from .errors import BudgetUsed, LateAnswer, NothingToAsk, RepeatedKey, StudyClosed
 from .log import Event, Transaction
+from .reading import checked_name
 from .state import Question, StudyState
 from .terms import Terms
 
@@ -53,9 +53,6 @@ def held_question(transaction: Transaction, state: StudyState, number: Any, who:
 
 def nothing_to_ask(terms: Terms, state: StudyState) -> NothingToAsk:
     """Return why there is no question."""
-    learner = state.learner
-    if learner.diverged:
-        return NothingToAsk("the numbers overflow, so nothing more can be learned; rescale the attributes")
     new = state.new_questions(1)
     held = ", ".join(
         f"{question.number} (with {question.holder} since {question.since})"

@@ -237,7 +237,7 @@ class StudyState:
         if learner.answers is not None:
             return None
         self.waiting.clear()
-        return None if learner.diverged else Batch.between(before, answers, learner)
+        return Batch.between(before, answers, learner)
 
     def _drop(self, question: Question, bought: Iterable[str]) -> None:
         """Replace an example that cannot be learned from by another one; what was bought stays paid."""

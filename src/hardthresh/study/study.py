@@ -15,9 +15,9 @@ from hardthresh.limited.attribute_learner import AttributeLearner
 from hardthresh.limited.relearning import relearned
 from hardthresh.storage import to_bytes
 
-from .answers import QuestionBack
-from .attributes import checked_name
+from .errors import QuestionBack
 from .log import Event, StudyLog, Transaction
+from .reading import checked_name
 from .records import Learned, Receipt, Status
 from .requests import (
     check_open,

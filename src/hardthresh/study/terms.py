@@ -17,8 +17,8 @@ from hardthresh.limited import LimitedAttributeLogisticRegression, LimitedAttrib
 from hardthresh.limited.contract import Algorithm
 from hardthresh.limited.cost_model import CostModel
 
-from .attributes import (
-    Attribute,
+from .attributes import Attribute
+from .reading import (
     check_keys,
     named_tables,
     panel_price,

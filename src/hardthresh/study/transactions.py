@@ -16,9 +16,9 @@ from hardthresh.core.typing import is_integer
 from hardthresh.limited.relearning import Batch
 from hardthresh.storage import to_bytes
 
-from .answers import QuestionBack
-from .attributes import checked_name, suggestion
+from .errors import QuestionBack
 from .log import Event, StudyLog, Transaction
+from .reading import checked_name, suggestion
 from .records import Receipt
 from .requests import age, check_open, digest, now, repeated
 from .state import Question, StudyState, Values, told
@@ -80,6 +80,11 @@ class StudyFile:
         """Write an event, apply it to the state, and write what it led to."""
         event = transaction.add(now(), who, action, *content, **request)
         outcome = state.apply(event, transaction)
+        if state.learner.diverged:
+            raise InvalidInputError(
+                "with these values sums of squares overflow, so nothing could be learned any more, and they were not "
+                "taken; correct values of this round that are far too large"
+            )
         if isinstance(outcome, Batch):
             transaction.add_batch(event.number, to_bytes(outcome).decode())
             transaction.set_learner(event.number, state.corrected, to_bytes(state.learner).decode())
