@@ -105,7 +105,7 @@ def window(seed: int, studies: int) -> None:
         print(f"| all | | {each[0]}, {each[1]} | {in_words(found)} | | |")
 
 
-KINDS_OF_DRIFT = ["none", "missing", "shift", "relation"]
+CHANGES = ["none", "missing", "shift", "relation"]
 
 
 def drifting(kind: str, change: str, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -128,7 +128,7 @@ def tested(seed: int, studies: int) -> None:
     print("| study | n | change | some test | attribute | target | relation | errors | relation tested |")
     print("|---|--:|---|--:|--:|--:|--:|--:|--:|")
     for number, (kind, n, change) in enumerate(
-        (kind, n, change) for kind in KINDS for n in SIZES for change in KINDS_OF_DRIFT
+        (kind, n, change) for kind in KINDS for n in SIZES for change in CHANGES
     ):
         algorithm, cost_model = setting(kind)
         counts = dict.fromkeys(["some", "attribute", "target", "relation", "errors", "tested"], 0)

@@ -32,6 +32,7 @@ class Purpose(IntEnum):
     REPEATED_SEARCHES = int.from_bytes(b"rept", "big")
     EXPLORED_ATTRIBUTES = int.from_bytes(b"attr", "big")
     TIED_DIRECTIONS = int.from_bytes(b"ties", "big")
+    SIMULATED_STUDY = int.from_bytes(b"plan", "big")
     DIRECTIONS = int.from_bytes(b"dirs", "big")
     FINGERPRINT = 20231
 

@@ -14,6 +14,7 @@ from .plots.fit import plot_calibration, plot_coverage, plot_observed, plot_quan
 from .plots.knockoffs import plot_knockoffs
 from .plots.run import plot_convergence, plot_gap, plot_learning_curve
 from .plots.stability import plot_stability
+from .plots.study import plot_plan, plot_progress
 from .plots.survival import kaplan_meier, plot_baseline_hazard, plot_survival
 
 __all__ = [
@@ -35,7 +36,9 @@ __all__ = [
     "plot_observed",
     "plot_path",
     "plot_perturbation",
+    "plot_plan",
     "plot_precision_recall",
+    "plot_progress",
     "plot_quantiles",
     "plot_residuals",
     "plot_roc",

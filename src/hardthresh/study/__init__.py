@@ -5,11 +5,14 @@ the answers. `plan` simulates it before it begins; `progress` and `drift` say ho
 """
 
 from .attributes import Attribute
+from .chosen import ChosenColumn
 from .drift import Drift, DriftTest, drift
 from .errors import BudgetUsed, LateAnswer, NothingToAsk, QuestionBack, RepeatedKey, StudyClosed
 from .log import Event
-from .progress import ChosenColumn, Error, ErrorCurve, Progress, progress
+from .planning import Plan, plan
+from .progress import ErrorCurve, MeasuredError, Progress, progress
 from .records import Learned, Receipt, Status
+from .sizes import PlannedSize
 from .state import Question
 from .study import Study
 from .terms import Terms
@@ -20,12 +23,14 @@ __all__ = [
     "ChosenColumn",
     "Drift",
     "DriftTest",
-    "Error",
     "ErrorCurve",
     "Event",
     "LateAnswer",
     "Learned",
+    "MeasuredError",
     "NothingToAsk",
+    "Plan",
+    "PlannedSize",
     "Progress",
     "Question",
     "QuestionBack",
@@ -36,5 +41,6 @@ __all__ = [
     "StudyClosed",
     "Terms",
     "drift",
+    "plan",
     "progress",
 ]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, nan
 from typing import Any
 
 import numpy as np
-from scipy.stats import t
 
 from hardthresh.core.checking import checked_number
-from hardthresh.core.numbers import number, percent
+from hardthresh.core.numbers import percent
 from hardthresh.core.typing import Array
 
-from .intervals import LEVEL, Interval, holm, mean_interval, share_interval
+from .chosen import ChosenColumn, chosen_columns, unchanged_since
+from .intervals import LEVEL, Interval, mean_interval, share_interval
+from .models import losses
 from .records import Learned
 
 RECENT = 0.2
@@ -23,16 +23,11 @@ FEWEST = 128
 """Or so many examples; with 64 the error of short studies varies by 10 to 50 % more, and the band covers as often."""
 SETTLED = 0.5
 """The share of the examples since when a settled choice has been the same: what the guide tells readers to look at."""
-NEEDED = 0.05
-"""The level, for all chosen columns together, at which one looks needed: the convention."""
-PER_COEFFICIENT = 5
-"""Examples for each coefficient that it takes to say so; arbitrary, as the test holds for large samples."""
 _POINTS = 256  # of a curve, more than a plot can show
-_LEAST_PROBABILITY = 1e-15  # scikit-learn's least for float64 is 2.2e-16
 
 
 @dataclass(frozen=True, slots=True)
-class Error:
+class MeasuredError:
     """The error of the latest predictions, beside that of a prediction that uses no attributes.
 
     Attributes
@@ -88,48 +83,6 @@ class ErrorCurve:
         return {name: _finite(getattr(self, name)) for name in ("examples", "money", "error", "low", "high", "null")}
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenColumn:
-    """A column that the model uses, or used lately.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    now : bool
-        Whether the present model uses it.
-    share : float
-        In which share of the latest batches it was chosen.
-    p : float
-        The p-value that its coefficient is 0, on the examples since the choice last changed, adjusted by Holm's method;
-        NaN where there are too few.
-    """
-
-    name: str
-    now: bool
-    share: float
-    p: float
-
-    @property
-    def looks_needed(self) -> bool:
-        """Whether the examples since the choice say that its coefficient is not 0."""
-        return self.p <= NEEDED
-
-    def __str__(self) -> str:
-        if not self.now:
-            return f"{self.name}: no longer chosen, in {percent(self.share)} of the latest batches"
-        if self.p != self.p:
-            said = "too few examples since it was chosen to say whether it is needed"
-        else:
-            said = f"{'looks needed' if self.looks_needed else 'may not be needed'}, p = {number(self.p)}"
-        return f"{self.name}: in {percent(self.share)} of the latest batches; {said}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return names and values, for JSON."""
-        p = None if self.p != self.p else self.p
-        return {"name": self.name, "now": self.now, "share": self.share, "p": p, "looks_needed": self.looks_needed}
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Progress:
     """What a study has reached; ``print`` it to read it.
@@ -140,7 +93,7 @@ class Progress:
         How many examples were learned from.
     window : int
         The number of the latest of them that the errors are means over.
-    errors : tuple of Error
+    errors : tuple of MeasuredError
         The mean squared error; for two classes the log loss, the Brier score and the share of errors.
     curve : ErrorCurve
         The first of them over time.
@@ -156,7 +109,7 @@ class Progress:
 
     examples: int
     window: int
-    errors: tuple[Error, ...]
+    errors: tuple[MeasuredError, ...]
     curve: ErrorCurve
     chosen: tuple[ChosenColumn, ...]
     same_for: int
@@ -267,20 +220,20 @@ def progress(learned: Learned, *, level: float = LEVEL) -> Progress:
     >>> learned, _ = simulate(AdaptiveHybrid(2), CostModel.of(12, 6), X, y, length=600)
     >>> now = progress(learned)
     >>> now.support, now.settled, round(now.errors[0].model.value, 2)
-    (('1', '7'), True, 0.25)
+    (('1', '7'), True, 0.27)
     """
     level = checked_number("level", level, above=0.0, below=1.0)
     n = len(learned.target)
     window = _window(n)
-    losses = _losses(learned)
+    measures = _measures(learned)
     since = unchanged_since(learned)
-    chosen = _chosen(learned, n - window, since)
+    chosen = chosen_columns(learned, n - window, since)
     needed = [column.looks_needed for column in chosen if column.now]
     return Progress(
         examples=n,
         window=window,
-        errors=tuple(_error(name, model[n - window :], null[n - window :], level) for name, model, null in losses),
-        curve=_curve(learned, losses[0][1], losses[0][2], level),
+        errors=tuple(_error(name, model[n - window :], null[n - window :], level) for name, model, null in measures),
+        curve=_curve(learned, measures[0][1], measures[0][2], level),
         chosen=chosen,
         same_for=n - since,
         settled=bool(needed) and all(needed) and n - since >= SETTLED * n,
@@ -288,54 +241,42 @@ def progress(learned: Learned, *, level: float = LEVEL) -> Progress:
     )
 
 
-def unchanged_since(learned: Learned) -> int:
-    """Return after how many examples the present choice of attributes was made; 0 where it never changed."""
-    for batch in range(len(learned.chosen) - 1, 0, -1):
-        if not np.array_equal(learned.chosen[batch], learned.chosen[batch - 1]):
-            return int(np.count_nonzero(learned.batch <= batch))
-    return 0
-
-
 def first_losses(learned: Learned) -> tuple[str, Array, Array]:
     """Return the name of the squared error or log loss, and for every example that of both predictions."""
-    return _losses(learned)[0]
+    return _measures(learned)[0]
 
 
 def _window(n: int) -> int:
     return min(n, max(FEWEST, round(RECENT * n)))
 
 
-def _losses(learned: Learned) -> list[tuple[str, Array, Array]]:
+def _measures(learned: Learned) -> list[tuple[str, Array, Array]]:
     """Return each measure with its value for every example, by the predictions and without attributes."""
     y, predicted = learned.target, learned.prediction
     seen = np.searchsorted(learned.batch, learned.batch)  # examples in the batches before
     before = np.concatenate([[0.0], np.cumsum(y)])[seen]
     if not learned.is_class:
-        return [("mean squared error", (y - predicted) ** 2, (y - before / np.maximum(1, seen)) ** 2)]
+        null = before / np.maximum(1, seen)
+        return [("mean squared error", losses(y, predicted, is_class=False), losses(y, null, is_class=False))]
     share = (before + 0.5) / (seen + 1.0)
     return [
-        ("log loss", _log_loss(y, predicted), _log_loss(y, share)),
+        ("log loss", losses(y, predicted, is_class=True), losses(y, share, is_class=True)),
         ("Brier score", (y - predicted) ** 2, (y - share) ** 2),
         ("share of errors", _wrong(y, predicted), _wrong(y, share)),
     ]
-
-
-def _log_loss(y: Array, probability: Array) -> Array:
-    p = np.clip(probability, _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
-    return -np.where(y == 1, np.log(p), np.log1p(-p))
 
 
 def _wrong(y: Array, probability: Array) -> Array:
     return ((probability > 0.5) != (y == 1)).astype(np.float64)
 
 
-def _error(name: str, model: Array, null: Array, level: float) -> Error:
+def _error(name: str, model: Array, null: Array, level: float) -> MeasuredError:
     def interval(losses: Array) -> Interval:
         if name == "share of errors":
             return share_interval(int(np.sum(losses)), len(losses), level)
         return mean_interval(losses, level, least=0.0)
 
-    return Error(name, interval(model), interval(null), mean_interval(null - model, level))
+    return MeasuredError(name, interval(model), interval(null), mean_interval(null - model, level))
 
 
 def _curve(learned: Learned, model: Array, null: Array, level: float) -> ErrorCurve:
@@ -353,42 +294,6 @@ def _curve(learned: Learned, model: Array, null: Array, level: float) -> ErrorCu
         high=np.array([band.high for band in bands]),
         null=np.array([float(np.mean(null[window])) for window in windows]),
     )
-
-
-def _chosen(learned: Learned, first: int, since: int) -> tuple[ChosenColumn, ...]:
-    """Return the columns chosen now, in order, and those chosen in some batch from the example `first` on."""
-    if not learned.chosen:
-        return ()
-    batches = learned.chosen[int(learned.batch[first]) :]
-    share = np.bincount(np.concatenate(batches).astype(np.intp), minlength=len(learned.columns)) / len(batches)
-    now = learned.chosen[-1]
-    p = holm(_without_effect(learned.values[since:, now], learned.target[since:]))
-    before = [j for j in np.argsort(-share, kind="stable") if share[j] and j not in now]
-    columns = [(int(j), True, float(value)) for j, value in zip(now, p, strict=True)]
-    columns += [(int(j), False, nan) for j in before]
-    return tuple(ChosenColumn(learned.columns[j], is_now, float(share[j]), value) for j, is_now, value in columns)
-
-
-def _without_effect(x: Array, y: Array) -> Array:
-    """Return for each column the p-value that its coefficient is 0, NaN where there are too few examples.
-
-    By linear regression, for classes too, with the standard errors HC3 of MacKinnon and White (1985), which hold
-    without equal variances.
-    """
-    n, size = x.shape[0], x.shape[1] + 1
-    if n < PER_COEFFICIENT * size:
-        return np.full(size - 1, nan)
-    deviation = np.std(x, axis=0)
-    design = np.column_stack([np.ones(n), (x - np.mean(x, axis=0)) / np.where(deviation > 0, deviation, 1.0)])
-    inverse = np.linalg.pinv(design.T @ design, hermitian=True)
-    leverage = np.einsum("ij,jk,ik->i", design, inverse, design)
-    solution = design @ inverse
-    coef = solution.T @ y
-    weight = (y - design @ coef) / np.maximum(1e-12, 1 - leverage)  # an example that decides a coefficient alone
-    error = np.sqrt(np.sum((solution * weight[:, None]) ** 2, axis=0))[1:]
-    ratio = np.divide(np.abs(coef[1:]), error, out=np.full(size - 1, inf), where=error > 0)
-    p: Array = np.where(deviation > 0, 2 * t.sf(ratio, n - size), 1.0)
-    return p
 
 
 def _finite(numbers: Array) -> list[float | None]:

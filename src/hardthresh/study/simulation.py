@@ -67,7 +67,7 @@ def simulate(
     kept = np.flatnonzero(batch >= 0)
     names = tuple(map(str, range(X.shape[1]))) if columns is None else columns
     learned = Learned(
-        questions=kept + 1,
+        questions=kept,
         values=values[kept],
         target=np.asarray(y, dtype=np.float64)[kept],
         prediction=prediction[kept],

@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from hardthresh.core.errors import InvalidInputError
 
-from ..answers import QuestionBack
+from ..errors import QuestionBack
 from ..attributes import Attribute, checked_name
 from ..progress import ChosenColumn
 from ..records import Receipt
