@@ -22,7 +22,7 @@ from hardthresh.comparison.tables import Prepared, features_of
 from hardthresh.comparison.targets import Target, target_of
 from hardthresh.comparison.training import Training, best_of_path
 from hardthresh.core.errors import InvalidInputError
-from levels import at
+from levels import at, at_most, only_at
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 6))
@@ -190,6 +190,7 @@ def test_an_interrupt_keeps_the_folds_that_are_complete():
         compare({"slow": first()}, folds=5)
 
 
+@only_at("pairs")
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no interval timers")
 def test_a_time_limit_stops_an_entrant_that_would_not_end():
     found = compare({"linear": LinearRegression(), "endless": Endless()}, time_limit=2.0)
@@ -441,6 +442,7 @@ def test_an_offset_of_a_log_mean_is_a_rate(loss, y):
     assert own == pytest.approx(each.sum() / scale.sum())
 
 
+@only_at("pairs")
 def test_a_structured_array_holds_times_to_events():
     times = np.zeros(60, dtype=[("event", bool), ("time", float)])
     times["event"], times["time"] = True, RNG.exponential(np.exp(-1.5 * X[:, 1]))
@@ -479,6 +481,7 @@ def test_a_column_far_from_zero_is_not_constant():
         assert Scaled.of(X_).columns.tolist() == [0]
 
 
+@at_most(1)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_classes_have_probabilities_and_an_accuracy(classes):
     y = np.array(["low", "mid", "high"])[np.digitize(Y, [-1, 1])] if classes == 3 else Y > 0
@@ -565,6 +568,7 @@ def test_bad_input_is_refused_with_what_to_do(name):
     assert message in str(refused.value)
 
 
+@at_most(1)
 @pytest.mark.parametrize(
     ("names", "y", "loss"),
     [
@@ -583,6 +587,7 @@ def test_methods_of_every_supported_scikit_learn_predict(names, y, loss):
         assert entry.relative_loss < 0.9
 
 
+@at_most(1)
 @pytest.mark.parametrize("name", ["abess", "celer", *at("pairs", ["skglm"])])
 def test_peers_that_are_installed_find_the_features(name):
     pytest.importorskip(name, reason=f"{name} is not installed")
