@@ -10,6 +10,7 @@ from hardthresh.core.meter import Meter
 from hardthresh.objectives import Function, LinearModel
 from hardthresh.objectives.computed import MOST_COLUMNS
 from hardthresh.objectives.derivatives import difference
+from levels import only_at
 
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((80, 20)) @ (np.eye(20) + 0.8 * np.eye(20, k=1))
@@ -164,6 +165,7 @@ def test_what_a_program_of_jax_does_within_calls_and_loops_is_seen():
         assert f.traits.quadratic is quadratic
 
 
+@only_at("pairs")
 def test_a_function_of_jax_that_branches_on_values_is_not_compiled():
     jnp, calls = jax_or_skip().numpy, []
 
