@@ -19,7 +19,7 @@ from hardthresh.solvers.branch_and_bound.quadratic import Quadratic, Reduced
 from hardthresh.solvers.branch_and_bound.relaxation import relax
 from hardthresh.solvers.branch_and_bound.rows import Rows
 from hardthresh.solvers.branch_and_bound.search import Search
-from levels import reaches
+from levels import at_most, reaches
 
 N_PROBLEMS = 400 if reaches("all") else 100
 
@@ -79,6 +79,7 @@ def close(f):
     return 1e-12 * abs(f.value(np.zeros(f.shape)))
 
 
+@at_most(25)
 @pytest.mark.parametrize("seed", range(N_PROBLEMS))
 def test_check_21_the_answer_is_that_of_trying_every_support(seed, monkeypatch):
     """Also, no node has a bound above the best of its supports."""
@@ -129,6 +130,7 @@ def test_most_enumerations_are_complete():
     assert complete >= 34
 
 
+@at_most(21)
 @pytest.mark.parametrize("seed", range(N_PROBLEMS))
 def test_all_supports_below_a_value_are_enumerated(seed):
     """Of the same random problems, with copies, combinations and columns of zeros (section 5.5)."""
@@ -201,6 +203,7 @@ def test_near_copies_are_told_apart(distance, seed):
     assert "no support has a value below this one: proved to" in run.message
 
 
+@at_most(1)
 @pytest.mark.parametrize("share", [1e-1, 1e-2, 1e-3, 1e-4])
 def test_a_pair_of_near_copies_that_exchanges_do_not_reach_is_not_given_up(share):
     """One of two near copies is most of the target, and their difference most of the rest: a share of it.
@@ -221,6 +224,7 @@ def test_a_pair_of_near_copies_that_exchanges_do_not_reach_is_not_given_up(share
         assert not found.complete or (2, 3) in found.supports
 
 
+@at_most(2)
 @pytest.mark.parametrize("ridge", [1e-16, 1e-14, 1e-12, 1e-8])
 def test_copies_that_a_tiny_ridge_tells_apart_end_too(ridge):
     """Rounding leaves nothing, or less, of the square of a copy, and its ridge is below that."""
@@ -317,6 +321,7 @@ def test_a_bound_above_the_value_is_withdrawn(monkeypatch):
     assert "proved" not in run.message
 
 
+@at_most(2)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_search_with_many_nodes_ends_at_the_minimum(seed):
     f, constraint = hard(n=30, d=16, k=4, rho=0.9, ridge=1e-4, seed=seed)
@@ -325,6 +330,7 @@ def test_a_search_with_many_nodes_ends_at_the_minimum(seed):
     assert run.value == pytest.approx(min(values(f, 4).values()), rel=1e-9)
 
 
+@at_most(3)
 @pytest.mark.parametrize("limits", [{"_OWN": 5}, {"_OWN": 5, "_OWN_AT_ROOT": 5}, {"_PAIRED": 0}, {"_STEPS": 0}])
 @pytest.mark.parametrize("n", [12, 40])
 def test_large_problems_are_searched_to_the_same_answer(limits, n, monkeypatch):
