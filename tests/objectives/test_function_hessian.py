@@ -1,5 +1,7 @@
 """Second derivatives of any function: differences, columns of the Hessian, and whether it is constant."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,6 @@ from hardthresh.core.meter import Meter
 from hardthresh.objectives import Function, LinearModel
 from hardthresh.objectives.computed import MOST_COLUMNS
 from hardthresh.objectives.derivatives import difference
-from levels import only_at
 
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((80, 20)) @ (np.eye(20) + 0.8 * np.eye(20, k=1))
@@ -130,8 +131,7 @@ def smooth_and_not():
     }
 
 
-@pytest.mark.parametrize("name", smooth_and_not())
-@pytest.mark.parametrize("library", ["jax", "torch"])
+@pytest.mark.parametrize(("library", "name"), list(product(["jax", "torch"], smooth_and_not())))
 def test_only_quadratics_have_a_constant_hessian(name, library):
     fn, quadratic = smooth_and_not()[name]
     if library == "jax":
@@ -165,7 +165,6 @@ def test_what_a_program_of_jax_does_within_calls_and_loops_is_seen():
         assert f.traits.quadratic is quadratic
 
 
-@only_at("pairs")
 def test_a_function_of_jax_that_branches_on_values_is_not_compiled():
     jnp, calls = jax_or_skip().numpy, []
 
