@@ -227,7 +227,6 @@ def test_a_part_asked_for_before_columns_were_added_is_still_the_same(loss, inte
     np.testing.assert_allclose(crossed[1], crossed[0].T, rtol=0, atol=1e-12)
 
 
-@at_most(1)
 @in_turn("loss,intercept,room", ["squared", "logistic", "poisson"], [True, False], [None, 1])
 def test_hessians_at_several_points_are_one_reading_where_there_is_room(loss, intercept, room, monkeypatch):
     """Values, gradients, diagonals and images at more points than are remembered otherwise are those in memory."""

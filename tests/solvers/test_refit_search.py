@@ -1,6 +1,6 @@
 """The search by refits, for f that is not quadratic, against slow twins and against every support tried in turn."""
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -657,8 +657,9 @@ def test_a_refit_stays_where_products_overflow():
     assert not np.isfinite(value)
 
 
-@pytest.mark.parametrize("loss", [Huber(0.05), Huber(0.3), Quantile(0.3, 0.1), Quantile(0.5, 0.02)])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    ("loss", "seed"), list(product([Huber(0.05), Huber(0.3), Quantile(0.3, 0.1), Quantile(0.5, 0.02)], range(4)))
+)
 def test_repeated_rows_are_refitted_like_weights_where_few_have_curvature(loss, seed):
     """Rounding says whether a singular Hessian is regular, and must not say where a refit leads."""
     rng = np.random.default_rng(seed)
