@@ -13,7 +13,7 @@ from hardthresh.objectives import LinearModel, blocked_model
 from hardthresh.objectives import blocked as objectives_of_blocks
 from hardthresh.objectives.inputs import mean_weights
 from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet
-from levels import at_most, in_turn
+from levels import in_turn
 
 N, D, ROWS = 4000, 12, 200
 SMOOTH = sorted(name for name, cls in pointwise_losses().items() if cls().kink() is None)
@@ -53,7 +53,6 @@ def points(d, dtype=np.float64):
     return [np.zeros(d, dtype), sparse.astype(dtype), (0.1 * rng.standard_normal(d)).astype(dtype)]
 
 
-@at_most(5)
 @pytest.mark.parametrize("loss", SMOOTH)
 @pytest.mark.parametrize(
     "settings",
@@ -82,7 +81,6 @@ def test_derivatives_are_those_in_memory(loss, settings):
         np.testing.assert_allclose(blocked.curvature_along(at, v), plain.curvature_along(expected, v), rtol=1e-11)
 
 
-@at_most(4)
 @pytest.mark.parametrize("loss", SMOOTH)
 def test_parts_are_those_in_memory(loss):
     """Check 1 of scale.md: the models of some columns, and blocks of the Hessian."""
@@ -197,7 +195,6 @@ def test_points_of_kept_columns_are_one_sweep(monkeypatch):
 SOLVERS = [WorkingSet(), IHT(), HardThresholdingPursuit()]
 
 
-@at_most(3)
 @pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: type(solver).__name__)
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 @pytest.mark.parametrize("seed", range(5))
