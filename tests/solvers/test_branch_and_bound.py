@@ -3,7 +3,7 @@
 import pickle
 import re
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from hardthresh.solvers.branch_and_bound.quadratic import Quadratic, Reduced
 from hardthresh.solvers.branch_and_bound.relaxation import relax
 from hardthresh.solvers.branch_and_bound.rows import Rows
 from hardthresh.solvers.branch_and_bound.search import Search
-from levels import at_most, reaches
+from levels import reaches
 
 N_PROBLEMS = 400 if reaches("all") else 100
 
@@ -201,7 +201,6 @@ def test_near_copies_are_told_apart(distance, seed):
     assert "no support has a value below this one: proved to" in run.message
 
 
-@at_most(1)
 @pytest.mark.parametrize("share", [1e-1, 1e-2, 1e-3, 1e-4])
 def test_a_pair_of_near_copies_that_exchanges_do_not_reach_is_not_given_up(share):
     """One of two near copies is most of the target, and their difference most of the rest: a share of it.
@@ -222,7 +221,6 @@ def test_a_pair_of_near_copies_that_exchanges_do_not_reach_is_not_given_up(share
         assert not found.complete or (2, 3) in found.supports
 
 
-@at_most(2)
 @pytest.mark.parametrize("ridge", [1e-16, 1e-14, 1e-12, 1e-8])
 def test_copies_that_a_tiny_ridge_tells_apart_end_too(ridge):
     """Rounding leaves nothing, or less, of the square of a copy, and its ridge is below that."""
@@ -319,7 +317,6 @@ def test_a_bound_above_the_value_is_withdrawn(monkeypatch):
     assert "proved" not in run.message
 
 
-@at_most(2)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_search_with_many_nodes_ends_at_the_minimum(seed):
     f, constraint = hard(n=30, d=16, k=4, rho=0.9, ridge=1e-4, seed=seed)
@@ -328,9 +325,10 @@ def test_a_search_with_many_nodes_ends_at_the_minimum(seed):
     assert run.value == pytest.approx(min(values(f, 4).values()), rel=1e-9)
 
 
-@at_most(3)
-@pytest.mark.parametrize("limits", [{"_OWN": 5}, {"_OWN": 5, "_OWN_AT_ROOT": 5}, {"_PAIRED": 0}, {"_STEPS": 0}])
-@pytest.mark.parametrize("n", [12, 40])
+@pytest.mark.parametrize(
+    ("limits", "n"),
+    list(product([{"_OWN": 5}, {"_OWN": 5, "_OWN_AT_ROOT": 5}, {"_PAIRED": 0}, {"_STEPS": 0}], [12, 40])),
+)
 def test_large_problems_are_searched_to_the_same_answer(limits, n, monkeypatch):
     """Where no node has a diagonal of its own, and not all pairs are tried: with other limits on a small problem."""
     for name, value in limits.items():
