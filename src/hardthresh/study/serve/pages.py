@@ -11,9 +11,10 @@ from starlette.routing import Route
 
 from hardthresh.core.errors import InvalidInputError
 
+from ..attributes import Attribute
+from ..chosen import ChosenColumn
 from ..errors import QuestionBack
-from ..attributes import Attribute, checked_name
-from ..progress import ChosenColumn
+from ..reading import checked_name
 from ..records import Receipt
 from ..state import Question
 from ..study import Study
