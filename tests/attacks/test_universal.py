@@ -834,6 +834,15 @@ def test_the_picture_grid(net, digits):
             plot_perturbation(p, n)
 
 
+def test_the_picture_grid_is_a_figure_that_pyplot_shows(net, digits):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    before = {*pyplot.get_fignums()}
+    figure = plot_perturbation(attack(net, digits, k=6), n=2)
+    assert {*pyplot.get_fignums()} - before == {figure.number}
+    assert pyplot.gcf() is figure
+    pyplot.close(figure)
+
+
 @pytest.mark.parametrize("channels", [1, 2, 3])
 def test_the_picture_grid_of_channels(channels):
     images = np.random.default_rng(0).uniform(0.2, 0.8, (10, channels, 4, 4))

@@ -554,7 +554,8 @@ def test_the_coefficients_of_each_class_are_shown(done, table, csv, choice):
 def test_holes_are_refused(refused, broken):
     line = refused("fit", broken("a,b,y", "1,2,3", "2,,4", "3,4,5"), "--target", "y")
     assert line.endswith(
-        "has 1 missing value in 1 column, the first in column 'b', row 2; impute (fit --impute) or remove these first"
+        "has 1 missing value in 1 column, the first in column 'b', row 2; impute (--impute of fit, compare and "
+        "stability) or remove these first"
     )
 
 

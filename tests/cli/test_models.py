@@ -104,7 +104,7 @@ def test_an_unknown_or_missing_category_is_refused(refused, done, shop):
     shop.with_columns(colour=pl.when(pl.col("x0") > 1).then(None).otherwise("colour")).write_csv("shop.csv")
     line = refused("fit", "shop.csv", "--target", "count", "--categorical", "colour")
     assert "missing values in the categories 'colour', the first in row" in line
-    assert "give them a level of their own (fit --impute does)" in line
+    assert "give them a level of their own (--impute of fit, compare and stability does)" in line
 
 
 REFUSED = [

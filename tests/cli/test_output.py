@@ -188,7 +188,7 @@ def test_fit_does_not_replace_a_file_that_is_not_a_model(refused, csv, folder, c
     (folder / "precious.json").write_text(content)
     line = refused("fit", csv, *MODEL, "--out", "precious.json")
     assert line.startswith(f"precious.json: {said}")
-    assert line.endswith("; choose another name for the model, or remove this file first")
+    assert line.endswith("; choose another name, or remove this file first")
     assert (folder / "precious.json").read_text() == content
 
 

@@ -69,8 +69,8 @@ def test_a_hole_in_a_chosen_column_is_refused(refused, regression, table, folder
     table.with_columns(b=polars.Series([None, *table["b"][1:]])).write_csv(folder / "other.csv")
     line = refused("predict", "model.json", "other.csv")
     assert (
-        line == "other.csv has 1 missing value in 1 column, the first in column 'b', row 1; impute (fit --impute) or "
-        "remove these first"
+        line == "other.csv has 1 missing value in 1 column, the first in column 'b', row 1; impute (--impute of fit, "
+        "compare and stability) or remove these first"
     )
 
 

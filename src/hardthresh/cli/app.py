@@ -96,7 +96,9 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-VERSION = typer.Option("--version", callback=_version, is_eager=True, help="Print the version, and which kernel runs.")
+VERSION = typer.Option(
+    "--version", callback=_version, is_eager=True, help="Print the version, and which compiled kernel is used."
+)
 
 app = typer.Typer(
     name="hardthresh",

@@ -14,6 +14,8 @@ from hardthresh.core.numbers import is_number
 
 OUTPUT = "target number"
 """How the role of the second target, and of those after it, begins."""
+IMPUTES = "--impute of fit, compare and stability"
+"""What fills in missing numbers, and gives missing categories a level of their own."""
 Matrix: TypeAlias = Any
 """A dense NumPy matrix or a `scipy.sparse.csr_array`, of float32 or float64."""
 
@@ -244,10 +246,10 @@ def check(data: Data, *, may_be_narrow: bool = False, may_be_missing: bool = Fal
 def _remedy(missing: int, infinite: int) -> str:
     """Return what to do about missing and infinite values, of which only the missing ones are filled in."""
     if not infinite:
-        return "impute (fit --impute) or remove these first"
+        return f"impute ({IMPUTES}) or remove these first"
     if not missing:
         return "--impute fills in missing values only, so correct or remove these first"
-    return "impute the missing ones (fit --impute), and correct or remove the infinite ones first"
+    return f"impute the missing ones ({IMPUTES}), and correct or remove the infinite ones first"
 
 
 def check_role(values: np.ndarray, source: str, role: str, name: str) -> np.ndarray:

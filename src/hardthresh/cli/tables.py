@@ -19,7 +19,7 @@ import numpy as np
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError, plural
 
 from .cells import parsed, read_decimal_commas, with_decimal_comma, without_marks
-from .data import Data, Request, check, check_role, listed, refuse_lacking, refuse_missing, suggestion
+from .data import IMPUTES, Data, Request, check, check_role, listed, refuse_lacking, refuse_missing, suggestion
 
 
 class Rows(Protocol):
@@ -33,6 +33,7 @@ COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh")  # how files of gzip, zs
 _TEXT = ("csv", "tsv")
 NO_LEVEL = "missing"
 """The level of missing categories where these are imputed."""
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 NO_VALUE = ["NA", "N/A", "nan", "NULL", "null", "None"]  # besides nothing at all, and NaN
 
 
@@ -218,7 +219,7 @@ def _levels(column: Any, path: Path | Rows, name: str, *, may_be_missing: bool) 
         row = int(column.is_null().arg_max()) + 1
         raise InvalidInputError(
             f"{path} has {plural(missing, 'missing value')} in the categories {name!r}, the first in row "
-            f"{row}; give them a level of their own (fit --impute does) or remove these rows"
+            f"{row}; give them a level of their own ({IMPUTES} does) or remove these rows"
         )
     polars: Any = import_module("polars")
     return column.cast(polars.String).fill_null(NO_LEVEL).cast(polars.Categorical), missing
@@ -230,7 +231,9 @@ def _is_numeric(dtype: Any) -> bool:
 
 def _numbers(frame: Any, path: Path | Rows, *, predicting: bool) -> Any:
     """Return the table as numbers; columns that hold texts are refused, with the first of their values that is one."""
-    shown = {}
+    shown: dict[str, str] = {}
+    categories: list[str] = []
+    dates = False
     for name, dtype in frame.schema.items():
         if _is_numeric(dtype):
             continue
@@ -247,19 +250,27 @@ def _numbers(frame: Any, path: Path | Rows, *, predicting: bool) -> Any:
         if wrong.any():
             row = int(wrong.arg_max())
             shown[name] = f"{name} (row {row + 1}: {str(texts[row])!r})"
+            if _DATE.match(str(texts[row])):
+                dates = True
+            else:
+                categories.append(name)
         else:
             frame = frame.with_columns(numbers.alias(name))
     if shown:
-        names = as_option(shown) if len(shown) <= 8 else "NAME,..."
-        advice = (
-            "the model needs them as numbers"
-            if predicting
-            else f"add --categorical {names} if they are categories, or leave them out by --drop {names}"
-        )
+        advice = "the model needs them as numbers" if predicting else _advice([*shown], categories, dates=dates)
         raise InvalidInputError(
             f"{path} has {plural(len(shown), 'column')} without numbers: {listed(shown.values())}; {advice}"
         )
     return frame
+
+
+def _advice(names: Sequence[str], categories: Sequence[str], *, dates: bool) -> str:
+    """Return what to do about columns without numbers, of which some may be categories, and some dates."""
+    some, every = (as_option(given) if len(names) <= 8 else "NAME,..." for given in (categories, names))
+    advice = f"leave out by --drop {every}"
+    if categories:
+        advice = f"add --categorical {some} if they are categories, or leave them out by --drop {every}"
+    return advice + ("; dates can be features as numbers, such as days since the first one" if dates else "")
 
 
 def as_option(names: Iterable[str]) -> str:

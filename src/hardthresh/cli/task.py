@@ -1,4 +1,4 @@
-"""What a target is: a number, a class of two or more, an ordered class, or a time."""
+"""The kind of a target: numbers, classes, ordered classes or times."""
 
 from __future__ import annotations
 

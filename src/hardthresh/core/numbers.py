@@ -1,4 +1,4 @@
-"""Numbers as text for people."""
+"""Formatting of numbers as text."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The facts about a fitted estimator for summaries, charts and reports.
 
-No other file of these reads attributes of estimators, but `choice_facts` and `run_facts`.
+Besides this file, only `choice_facts` and `run_facts` read attributes of estimators for these purposes.
 """
 
 from __future__ import annotations
