@@ -8,8 +8,9 @@ import pytest
 
 from hardthresh.limited import AdaptiveHybrid, CostModel, LogisticHybrid
 from hardthresh.study import drift
-from hardthresh.study.drift import FEWEST, _chow, _likelihood_ratio
+from hardthresh.study.drift import FEWEST
 from hardthresh.study.simulation import simulate
+from hardthresh.study.two_samples import chow, likelihood_ratio
 from levels import only_at
 
 D = 8
@@ -90,13 +91,13 @@ def test_a_column_that_does_not_vary_has_not_changed():
     assert "d" not in [test.name for test in drift(replace(learned, values=values)).tests]
 
 
-def test_collinear_columns_are_one_column_for_chow():
+def test_collinear_columns_are_one_column_forchow():
     rng = np.random.default_rng(0)
     x = rng.standard_normal((100, 1))
     y = x[:, 0] + rng.standard_normal(100)
-    alone = _chow(x[:50], y[:50], x[50:], y[50:])
+    alone = chow(x[:50], y[:50], x[50:], y[50:])
     twice = np.hstack([x, x])
-    assert _chow(twice[:50], y[:50], twice[50:], y[50:]) == pytest.approx(alone)
+    assert chow(twice[:50], y[:50], twice[50:], y[50:]) == pytest.approx(alone)
 
 
 def test_classes_that_can_be_separated_have_a_p_value():
@@ -104,7 +105,7 @@ def test_classes_that_can_be_separated_have_a_p_value():
     y = (x[:, 0] > 0).astype(float)
     mixed = np.random.default_rng(0).permutation(60)
     x, y = x[mixed], y[mixed]
-    assert 0 <= _likelihood_ratio(x[:30], y[:30], x[30:], y[30:]) <= 1
+    assert 0 <= likelihood_ratio(x[:30], y[:30], x[30:], y[30:]) <= 1
 
 
 @only_at("pairs")

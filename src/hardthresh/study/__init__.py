@@ -5,14 +5,16 @@ the answers. `plan` simulates it before it begins; `progress` and `drift` say ho
 """
 
 from .attributes import Attribute
+from .chosen import ChosenColumn
 from .closing import write_study
 from .drift import Drift, DriftTest, drift
 from .errors import BudgetUsed, LateAnswer, NothingToAsk, QuestionBack, RepeatedKey, StudyClosed
 from .export import write_answers, write_trail
 from .log import Event
-from .planning import Plan, PlannedSize, plan
-from .progress import ChosenColumn, ErrorCurve, MeasuredError, Progress, progress
+from .planning import Plan, plan
+from .progress import ErrorCurve, MeasuredError, Progress, progress
 from .records import Learned, Receipt, Status
+from .sizes import PlannedSize
 from .state import Question
 from .study import Study
 from .terms import Terms

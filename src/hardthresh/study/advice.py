@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hardthresh.core.numbers import number, percent
 
 from .intervals import Interval
+from .sizes import PlannedSize
 from .terms import Terms
-
-if TYPE_CHECKING:
-    from .planning import Plan, PlannedSize
 
 HOPELESS = 0.95
 """The error of the best model, relative to that without attributes, above which a study is not worth it; arbitrary."""
@@ -115,12 +112,12 @@ def _estimator(terms: Terms) -> str:
     return "SparseLogisticRegression" if terms.is_class else "SparseLinearRegression"
 
 
-def table_of_sizes(plan: Plan) -> list[str]:
+def table_of_sizes(sizes: Sequence[PlannedSize], terms: Terms) -> list[str]:
     """Return the lines of a table of the simulated sizes."""
-    what = "log loss" if plan.terms.is_class else "squared error"
+    what = "log loss" if terms.is_class else "squared error"
     head = ("examples", "cost", "90 %", "error", "90 %", "best", "all found", "found", "complete", "error", "all found")
     rows: list[tuple[str, ...]] = [head]
-    for size in plan.sizes:
+    for size in sizes:
         shares = (size.error, size.error_high, size.best)
         rows.append(
             (
@@ -137,7 +134,7 @@ def table_of_sizes(plan: Plan) -> list[str]:
         )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-    unit = f" in {plan.terms.currency}" if plan.terms.currency else ""
+    unit = f" in {terms.currency}" if terms.currency else ""
     return [
         *lines,
         "",

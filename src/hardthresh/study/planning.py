@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import isfinite, log10, sqrt
@@ -14,76 +13,20 @@ import numpy as np
 from hardthresh.core.checking import checked_integer, checked_number
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.numbers import number, percent
-from hardthresh.core.randomness import Purpose, generator
-from hardthresh.core.typing import Array, is_integer
+from hardthresh.core.typing import is_integer
 from hardthresh.diagnostics.limited import LimitedPlan, limited_plan
-from hardthresh.estimators import SparseLinearRegression, SparseLogisticRegression
-from hardthresh.limited import ArraySource, Learner
 
 from .advice import advice, smallest, table_of_sizes
-from .intervals import Interval, Share, mean_interval, share_interval
-from .models import losses
-from .population import Draw, Guess, OldTable, Population
+from .population import Guess, OldTable, Population
+from .sizes import PlannedSize, Simulation
 from .terms import Terms
 
-_PER_COEFFICIENT = 4  # complete rows for each coefficient of the comparison: what `AdaptiveHybrid` asks for, too
 _FIRST = 25  # examples for each block of attributes in the smallest study of a plan; arbitrary, as the next has twice
 _LEAST = 50  # or so many
 _DOUBLINGS = 7  # of the number of examples, at most: the largest study has 3,200 for each block
 _BISECTIONS = 2  # of the number of examples that are needed, which is then known up to 2^(1/4), or 19 %
 _WIDTH = 112  # letters of a line, as the table has
 _SURE = 0.95  # a share of studies beyond which larger ones are of no interest
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedSize:
-    """What simulated studies of one number of examples cost and found.
-
-    Attributes
-    ----------
-    examples : int
-        The number of examples.
-    cost, cost_high : float
-        The median and the 90 % quantile of what they cost.
-    error, error_high : float
-        The median and the 90 % quantile of the error on new examples, relative to that without attributes: the mean
-        squared error, or for classes the log loss.
-    best : float
-        The median error of the best model, relative to the same.
-    all_found : Share
-        In how many studies all right columns were found, with Wilson's 95 % interval.
-    found : Interval
-        The mean share of the right columns that were found, with a 95 % interval.
-    no_model : Share
-        In how many studies there were too few examples for any model.
-    complete_rows : int
-        The median number of complete rows for the same money.
-    complete_error : float
-        The median error of a sparse model of these rows, relative to that without attributes.
-    complete_all_found : Share
-        In how many tables of these rows it found all right columns.
-    advantage : Interval
-        The mean of ``complete_error`` less ``error``, with a 95 % interval: above 0 if the study is better.
-    """
-
-    examples: int
-    cost: float
-    cost_high: float
-    error: float
-    error_high: float
-    best: float
-    all_found: Share
-    found: Interval
-    no_model: Share
-    complete_rows: int
-    complete_error: float
-    complete_all_found: Share
-    advantage: Interval
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return names and numbers, for JSON."""
-        values = {name: getattr(self, name) for name in self.__slots__}
-        return {name: value.to_dict() if isinstance(value, Interval) else value for name, value in values.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +72,7 @@ class Plan:
         title = f"Plan of {self.terms.title!r}" if self.terms.title else "Plan of a study"
         lines = [f"{title}, by {self.repeats} simulated studies of each size", "", "Assumed:"]
         lines += [_filled(assumption, initial_indent="- ", subsequent_indent="  ") for assumption in self.assumptions]
-        lines += ["", *table_of_sizes(self)]
+        lines += ["", *table_of_sizes(self.sizes, self.terms)]
         for paragraph in self.advice if self.theorem is None else (*self.advice, _theorem_in_words(self.theorem)):
             lines += ["", _filled(paragraph)]
         return "\n".join(lines)
@@ -217,7 +160,8 @@ def plan(
     have random signs, and errors are normal. An old table is resampled: what its rows share by chance counts as real,
     the more the smaller it is. For the same money, `SparseLinearRegression` or `SparseLogisticRegression` is fitted to
     complete rows, with at most one coefficient for every four rows. No guarantee but that of a simulation: the plan is
-    as good as its guess. Cost: about 0.1 ms for each example of each simulated study, a minute for a plan.
+    as good as its guess. Cost: 0.1 to 0.2 ms for each example of each simulated study, a minute
+    for a plan.
 
     Examples
     --------
@@ -243,12 +187,14 @@ def plan(
         population = OldTable.of(terms, table)
     else:
         population = Guess(terms, terms.n_nonzero_coefs if needed is None else needed, r2, auc, share, correlation)
-    simulation = _Simulation(terms, population, repeats, seed)
+    simulation = Simulation(terms, population, repeats, seed)
     given = None if examples is None else _checked_sizes(examples)
     sizes = {n: simulation.size(n) for n in given} if given else _search(simulation, wanted)
-    ordered = tuple(sizes[n] for n in sorted(sizes))
+    allowed = _allowed(terms, _ordered(sizes))
+    if not given and allowed is not None and allowed < max(sizes) and allowed not in sizes:
+        sizes[allowed] = simulation.size(allowed)
+    ordered = _ordered(sizes)
     needed_examples = _needed(ordered, wanted)
-    allowed = _allowed(terms, ordered)
     theorem = None if table is not None else _theorem(terms, population)  # type: ignore[arg-type]
     said, complete_is_better = advice(terms, ordered, wanted, needed_examples, allowed, population.constant)
     return Plan(
@@ -265,68 +211,7 @@ def plan(
     )
 
 
-@dataclass(frozen=True)
-class _Simulation:
-    """Simulated studies of one kind."""
-
-    terms: Terms
-    population: Population
-    repeats: int
-    seed: int
-
-    def size(self, n: int) -> PlannedSize:
-        """Return what studies of n examples cost and found."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of attributes that are too dear, which the terms have said
-            studies = np.array([self._study(n, repeat) for repeat in range(self.repeats)])
-        money, error, best, found, right, no_model, rows, complete, complete_found = studies.T
-        return PlannedSize(
-            examples=n,
-            cost=float(np.median(money)),
-            cost_high=float(np.quantile(money, 0.9)),
-            error=float(np.median(error)),
-            error_high=float(np.quantile(error, 0.9)),
-            best=float(np.median(best)),
-            all_found=share_interval(int(np.sum(found == right)), self.repeats),
-            found=mean_interval(found / np.maximum(1, right), least=0.0),
-            no_model=share_interval(int(np.sum(no_model)), self.repeats),
-            complete_rows=int(np.median(rows)),
-            complete_error=float(np.median(complete)),
-            complete_all_found=share_interval(int(np.sum(complete_found == right)), self.repeats),
-            advantage=mean_interval(complete - error),
-        )
-
-    def _study(self, n: int, repeat: int) -> list[float]:
-        """Return what one study cost and found, and what complete rows for the same money did."""
-        terms, draw = self.terms, self.population.draw(n, generator(self.seed, repeat, Purpose.SIMULATED_STUDY))
-        algorithm = terms.algorithm
-        source = ArraySource(draw.X, draw.y, cost_model=terms.cost_model, shuffle=False)
-        result = Learner.for_source(algorithm, source).run(source)
-        predicted = algorithm.response(draw.X_new @ result.w + result.intercept)
-        rows = int(result.meter.money / terms.cost_model.cost(np.arange(len(terms.columns))) * (1 + 1e-9))
-        complete, support = self._complete(draw, min(rows, n))
-        null = np.mean(losses(draw.y_new, np.full(len(draw.y_new), np.mean(draw.y)), is_class=terms.is_class))
-        errors = [
-            float(np.mean(losses(draw.y_new, each, is_class=terms.is_class)) / null)
-            for each in (predicted, draw.best, complete)
-        ]
-        found, complete_found = (np.isin(draw.right, chosen).sum() for chosen in (result.support, support))
-        no_model = result.support.size == 0
-        return [result.meter.money, *errors[:2], found, draw.right.size, no_model, rows, errors[2], complete_found]
-
-    def _complete(self, draw: Draw, rows: int) -> tuple[Array, Array]:
-        """Return predictions of new examples by a sparse model of complete rows, and its columns."""
-        X, y, k = draw.X[:rows], draw.y[:rows], min(self.terms.n_nonzero_coefs, rows // _PER_COEFFICIENT)
-        if k < 1 or np.ptp(y) == 0:
-            return np.full(len(draw.y_new), np.mean(draw.y)), np.empty(0, dtype=np.intp)
-        if self.terms.is_class:
-            model: Any = SparseLogisticRegression(n_nonzero_coefs=k).fit(X, y)
-            return model.predict_proba(draw.X_new)[:, 1], model.support_
-        model = SparseLinearRegression(n_nonzero_coefs=k).fit(X, y)
-        return model.predict(draw.X_new), model.support_
-
-
-def _search(simulation: _Simulation, wanted: float) -> dict[int, PlannedSize]:
+def _search(simulation: Simulation, wanted: float) -> dict[int, PlannedSize]:
     """Return sizes that double until nearly all studies find what is right, with what is needed between them."""
     terms = simulation.terms
     blocks = int(terms.cost_model.partition(np.empty(0, dtype=np.intp)).max()) + 1
@@ -338,7 +223,7 @@ def _search(simulation: _Simulation, wanted: float) -> dict[int, PlannedSize]:
         n *= 2
         sizes[n] = simulation.size(n)
     for _ in range(_BISECTIONS):
-        above = _needed(tuple(sizes[n] for n in sorted(sizes)), wanted)
+        above = _needed(_ordered(sizes), wanted)
         below = max((n for n in sizes if above is not None and n < above), default=None)
         if above is None or below is None:
             break
@@ -346,9 +231,6 @@ def _search(simulation: _Simulation, wanted: float) -> dict[int, PlannedSize]:
         if middle in sizes:
             break
         sizes[middle] = simulation.size(middle)
-    allowed = _allowed(terms, tuple(sizes.values()))
-    if allowed is not None and allowed not in sizes:
-        sizes[allowed] = simulation.size(allowed)
     return sizes
 
 
@@ -366,12 +248,17 @@ def _needed(sizes: tuple[PlannedSize, ...], wanted: float) -> int | None:
 
 
 def _allowed(terms: Terms, sizes: tuple[PlannedSize, ...]) -> int | None:
-    """Return how many examples the terms allow, at the median cost of one in the largest study."""
+    """Return how many examples the terms allow, at the median cost of studies, between which it is interpolated."""
     limits = [] if terms.examples is None else [terms.examples]
     if terms.total_budget is not None:
-        each = sizes[-1].cost / sizes[-1].examples
-        limits.append(int(terms.total_budget / each * (1 + 1e-9)))
+        costs, examples = [0.0, *(size.cost for size in sizes)], [0, *(size.examples for size in sizes)]
+        larger = max(1.0, terms.total_budget / costs[-1])  # than the largest study
+        limits.append(int(larger * np.interp(terms.total_budget, costs, examples)))
     return max(2, min(limits)) if limits else None
+
+
+def _ordered(sizes: dict[int, PlannedSize]) -> tuple[PlannedSize, ...]:
+    return tuple(sizes[n] for n in sorted(sizes))
 
 
 def _two_digits(x: float) -> int:

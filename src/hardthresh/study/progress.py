@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, nan
 from typing import Any
 
 import numpy as np
-from scipy.stats import t
 
 from hardthresh.core.checking import checked_number
-from hardthresh.core.numbers import number, percent
+from hardthresh.core.numbers import percent
 from hardthresh.core.typing import Array
 
-from .intervals import LEVEL, Interval, holm, mean_interval, share_interval
+from .chosen import ChosenColumn, chosen_columns, unchanged_since
+from .intervals import LEVEL, Interval, mean_interval, share_interval
 from .models import losses
 from .records import Learned
 
@@ -24,10 +23,6 @@ FEWEST = 128
 """Or so many examples; with 64 the error of short studies varies by 10 to 50 % more, and the band covers as often."""
 SETTLED = 0.5
 """The share of the examples since when a settled choice has been the same: what the guide tells readers to look at."""
-NEEDED = 0.05
-"""The level, for all chosen columns together, at which one looks needed: the convention."""
-PER_COEFFICIENT = 5
-"""Examples for each coefficient that it takes to say so; arbitrary, as the test holds for large samples."""
 _POINTS = 256  # of a curve, more than a plot can show
 
 
@@ -86,48 +81,6 @@ class ErrorCurve:
     def to_dict(self) -> dict[str, list[float | None]]:
         """Return a list for each column, with None for what is not finite."""
         return {name: _finite(getattr(self, name)) for name in ("examples", "money", "error", "low", "high", "null")}
-
-
-@dataclass(frozen=True, slots=True)
-class ChosenColumn:
-    """A column that the model uses, or used lately.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    now : bool
-        Whether the present model uses it.
-    share : float
-        In which share of the latest batches it was chosen.
-    p : float
-        The p-value that its coefficient is 0, on the examples since the choice last changed, adjusted by Holm's method;
-        NaN where there are too few.
-    """
-
-    name: str
-    now: bool
-    share: float
-    p: float
-
-    @property
-    def looks_needed(self) -> bool:
-        """Whether the examples since the choice say that its coefficient is not 0."""
-        return self.p <= NEEDED
-
-    def __str__(self) -> str:
-        if not self.now:
-            return f"{self.name}: no longer chosen, in {percent(self.share)} of the latest batches"
-        if self.p != self.p:
-            said = "too few examples since it was chosen to say whether it is needed"
-        else:
-            said = f"{'looks needed' if self.looks_needed else 'may not be needed'}, p = {number(self.p)}"
-        return f"{self.name}: in {percent(self.share)} of the latest batches; {said}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return names and values, for JSON."""
-        p = None if self.p != self.p else self.p
-        return {"name": self.name, "now": self.now, "share": self.share, "p": p, "looks_needed": self.looks_needed}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -274,7 +227,7 @@ def progress(learned: Learned, *, level: float = LEVEL) -> Progress:
     window = _window(n)
     measures = _measures(learned)
     since = unchanged_since(learned)
-    chosen = _chosen(learned, n - window, since)
+    chosen = chosen_columns(learned, n - window, since)
     needed = [column.looks_needed for column in chosen if column.now]
     return Progress(
         examples=n,
@@ -286,14 +239,6 @@ def progress(learned: Learned, *, level: float = LEVEL) -> Progress:
         settled=bool(needed) and all(needed) and n - since >= SETTLED * n,
         level=level,
     )
-
-
-def unchanged_since(learned: Learned) -> int:
-    """Return after how many examples the present choice of attributes was made; 0 where it never changed."""
-    for batch in range(len(learned.chosen) - 1, 0, -1):
-        if not np.array_equal(learned.chosen[batch], learned.chosen[batch - 1]):
-            return int(np.count_nonzero(learned.batch <= batch))
-    return 0
 
 
 def first_losses(learned: Learned) -> tuple[str, Array, Array]:
@@ -349,42 +294,6 @@ def _curve(learned: Learned, model: Array, null: Array, level: float) -> ErrorCu
         high=np.array([band.high for band in bands]),
         null=np.array([float(np.mean(null[window])) for window in windows]),
     )
-
-
-def _chosen(learned: Learned, first: int, since: int) -> tuple[ChosenColumn, ...]:
-    """Return the columns chosen now, in order, and those chosen in some batch from the example `first` on."""
-    if not learned.chosen:
-        return ()
-    batches = learned.chosen[int(learned.batch[first]) :]
-    share = np.bincount(np.concatenate(batches).astype(np.intp), minlength=len(learned.columns)) / len(batches)
-    now = learned.chosen[-1]
-    p = holm(_without_effect(learned.values[since:, now], learned.target[since:]))
-    before = [j for j in np.argsort(-share, kind="stable") if share[j] and j not in now]
-    columns = [(int(j), True, float(value)) for j, value in zip(now, p, strict=True)]
-    columns += [(int(j), False, nan) for j in before]
-    return tuple(ChosenColumn(learned.columns[j], is_now, float(share[j]), value) for j, is_now, value in columns)
-
-
-def _without_effect(x: Array, y: Array) -> Array:
-    """Return for each column the p-value that its coefficient is 0, NaN where there are too few examples.
-
-    By linear regression, for classes too, with the standard errors HC3 of MacKinnon and White (1985), which hold
-    without equal variances.
-    """
-    n, size = x.shape[0], x.shape[1] + 1
-    if n < PER_COEFFICIENT * size:
-        return np.full(size - 1, nan)
-    deviation = np.std(x, axis=0)
-    design = np.column_stack([np.ones(n), (x - np.mean(x, axis=0)) / np.where(deviation > 0, deviation, 1.0)])
-    inverse = np.linalg.pinv(design.T @ design, hermitian=True)
-    leverage = np.einsum("ij,jk,ik->i", design, inverse, design)
-    solution = design @ inverse
-    coef = solution.T @ y
-    weight = (y - design @ coef) / np.maximum(1e-12, 1 - leverage)  # an example that decides a coefficient alone
-    error = np.sqrt(np.sum((solution * weight[:, None]) ** 2, axis=0))[1:]
-    ratio = np.divide(np.abs(coef[1:]), error, out=np.full(size - 1, inf), where=error > 0)
-    p: Array = np.where(deviation > 0, 2 * t.sf(ratio, n - size), 1.0)
-    return p
 
 
 def _finite(numbers: Array) -> list[float | None]:
