@@ -1,8 +1,13 @@
 """What the tests of served studies share."""
 
 import re
+import time
+
+from starlette.testclient import TestClient
 
 from hardthresh.study import Study
+from hardthresh.study.serve.access import Access
+from hardthresh.study.serve.app import application
 
 TOKEN = "a-token-of-the-tests-0123456789"
 ADDRESS = "http://localhost:8123"
@@ -39,6 +44,19 @@ levels = ["medical", "surgical", "intensive"]
 price = 2.0
 """
 ANSWER = {"age": 61, "creatinine": "1.1 mg/dl", "smoker": True, "ward": "surgical", "stay": 6.5}
+
+
+def served_by(desk, clock=time.monotonic):
+    """Return what makes clients of the application of a study, without a network."""
+    app = application(desk, Access(TOKEN, clock), {"localhost"})
+    return lambda: TestClient(app, base_url=ADDRESS, raise_server_exceptions=False)
+
+
+def signed_in(client, who="Ann"):
+    """Return a client that somebody has signed in with."""
+    form = hidden(client.get(f"/?token={TOKEN}").text)
+    assert client.post("/sign-in", data={**form, "who": who}).url.path == "/"
+    return client
 
 
 def hidden(page):

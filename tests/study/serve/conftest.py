@@ -3,17 +3,9 @@
 from types import SimpleNamespace
 
 import pytest
-from serve_helpers import ADDRESS, TERMS, TOKEN, hidden
+from serve_helpers import TERMS, TOKEN, hidden, served_by, signed_in
 
 from hardthresh.study import Study, Terms
-
-pytest.importorskip("starlette", reason="the extra serve is not installed")
-pytest.importorskip("httpx2", reason="httpx2 is not installed")
-
-from starlette.testclient import TestClient
-
-from hardthresh.study.serve.access import Access
-from hardthresh.study.serve.app import application
 from hardthresh.study.serve.desk import Desk
 
 
@@ -29,12 +21,7 @@ def served(path):
     """The study with a way to reach it: `client` for anybody, and the clock of its limits."""
     clock = SimpleNamespace(now=0.0)
     with Desk(path) as desk:
-        app = application(desk, Access(TOKEN, lambda: clock.now), {"localhost"})
-        yield SimpleNamespace(
-            path=path,
-            clock=clock,
-            client=lambda: TestClient(app, base_url=ADDRESS, follow_redirects=True, raise_server_exceptions=False),
-        )
+        yield SimpleNamespace(path=path, clock=clock, client=served_by(desk, lambda: clock.now))
 
 
 @pytest.fixture
@@ -53,9 +40,7 @@ def post(served):
 @pytest.fixture
 def person(served):
     """Somebody at the page, who has signed in."""
-    client = served.client()
-    page = client.get(f"/?token={TOKEN}")
-    assert client.post("/sign-in", data={**hidden(page.text), "who": "Ann"}).url.path == "/"
+    client = signed_in(served.client())
 
     def submit(path, fields=None, page="/"):
         """Send the first form of a page to a path, with these fields."""

@@ -1,23 +1,33 @@
-// A person measures on the pages of a study, in headless Chromium, with the keyboard alone: node page.mjs URL [pictures].
+// A person measures on the pages of a study, in headless Chromium, with the keyboard alone: node page.mjs URL.
 //
-// URL is what the server printed. Every page is looked at on a telephone and a laptop, light and dark: nothing may be
-// written to the console, loaded from elsewhere, wider than the screen or without a visible focus, and axe-core may find
-// nothing. What was found is printed, one thing a line, and then "N found".
+// URL is what the server printed. Some pages are looked at on a light telephone and a dark laptop, with --all each page
+// also on a dark telephone and a light laptop: nothing may be written to the console, loaded from elsewhere, wider than
+// the screen or without a visible focus, and axe-core may find nothing. What was found is printed, one thing a line, and
+// then "N found". --pictures=FOLDER takes screenshots.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 
 import { AXE, axeFaults, focusFault, launch } from "../../../docs/browser/browser.mjs";
 
-const [url, pictures] = process.argv.slice(2);
+const {
+  values: { all, pictures },
+  positionals: [url],
+} = parseArgs({ options: { all: { type: "boolean" }, pictures: { type: "string" } }, allowPositionals: true });
 const { origin } = new URL(url);
 const axe = readFileSync(AXE, "utf8");
 const SCREENS = [
-  [400, "light"],
-  [400, "dark"],
-  [1200, "light"],
-  [1200, "dark"],
+  [400, "light", {}],
+  [1200, "dark", { runOnly: ["color-contrast"] }],
+  ...(all
+    ? [
+        [400, "dark", {}],
+        [1200, "light", {}],
+      ]
+    : []),
 ];
+const SOME = ["question", "question_back", "study", "prediction"]; // those with most on them
 let faults = 0;
 
 function report(where, what) {
@@ -38,14 +48,15 @@ tab.on("pageerror", (error) => report(here(), error.message));
 tab.on("request", (request) => request.url().startsWith(origin) || report(here(), `loads ${request.url()}`));
 
 async function look(name) {
-  for (const [width, colorScheme] of SCREENS) {
+  if (!all && !SOME.includes(name)) return;
+  await tab.evaluate(axe);
+  for (const [width, colorScheme, rules] of SCREENS) {
     const where = `${name} (${width} px, ${colorScheme})`;
     await tab.emulateMedia({ colorScheme });
     await tab.setViewportSize({ width, height: 800 });
     const wide = await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     if (wide > 0) report(where, `${wide} px wider than the screen`);
-    await tab.evaluate(axe);
-    for (const fault of await tab.evaluate(axeFaults, {})) report(where, fault);
+    for (const fault of await tab.evaluate(axeFaults, rules)) report(where, fault);
     if (!pictures) continue;
     const height = await tab.evaluate(() => document.documentElement.scrollHeight);
     await tab.setViewportSize({ width, height: Math.max(height, 800) }); // what sticks to the screen is at its end

@@ -16,8 +16,8 @@ _Found = TypeVar("_Found")
 class Desk:
     """A study, and the thread that works on its file.
 
-    SQLite writes one thing at a time anyhow, and so nothing waits for a lock; meanwhile the server answers what does not
-    need the file.
+    SQLite writes one thing at a time anyhow, and so nothing waits for a lock. Meanwhile the server answers what does
+    not need the file.
 
     Parameters
     ----------

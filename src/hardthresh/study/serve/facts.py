@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import exp
 from typing import Any
 
@@ -107,6 +108,12 @@ def predictor(study: Study) -> Predictor | None:
 
 def latest_progress(study: Study) -> Progress:
     """Return the error of the latest predictions and the learning curve."""
+    return _progress_after(study, study.status().events)
+
+
+@lru_cache(maxsize=1)
+def _progress_after(study: Study, event: int) -> Progress:
+    """Return the progress after an event, for everybody who looks before the next one."""
     return progress(study.learned())
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from hardthresh.core.errors import InvalidInputError
 
-from ..answers import MISSING, QuestionBack
-from ..attributes import Attribute
+from ..attributes import MISSING, Attribute
+from ..errors import QuestionBack
 from ..terms import Terms
 from .reading import with_decimal_point
 

@@ -16,6 +16,7 @@ from .refusals import Refused, is_api
 
 LONGEST_BODY = 256 * 1024
 """Bytes; a form with a thousand attributes takes a tenth of it."""
+LONGEST_HEADERS = 16 * 1024  # bytes, with the address; browsers send less than 2,000
 PATIENCE = 30.0  # seconds for a body to arrive; arbitrary: a slow telephone needs one
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
@@ -65,6 +66,7 @@ class Guard:
 
         headers = Headers(scope=scope)
         try:
+            _check_length(scope)
             self._check_host(headers.get("host", ""))
             if scope["method"] not in SAFE:
                 check_origin(headers)
@@ -112,6 +114,13 @@ def check_origin(headers: Headers) -> None:
     same = origin == "null" or urlsplit(origin).netloc == headers.get("host")
     if not same or site not in ("same-origin", "none"):
         raise Refused(403, "ForeignOrigin", "a page of another site sent this request, so it was not carried out")
+
+
+def _check_length(scope: Scope) -> None:
+    """Raise if the address and the headers of a request are too long."""
+    length = len(scope.get("raw_path", b"")) + len(scope["query_string"])
+    if length + sum(len(name) + len(value) for name, value in scope["headers"]) > LONGEST_HEADERS:
+        raise Refused(431, "HeadersTooLong", f"the address and the headers may have {LONGEST_HEADERS:,} bytes together")
 
 
 async def _body(headers: Headers, receive: Receive) -> bytes:

@@ -11,9 +11,10 @@ from starlette.routing import Route
 
 from hardthresh.core.errors import InvalidInputError
 
-from ..answers import QuestionBack
-from ..attributes import checked_name
-from ..progress import ChosenColumn
+from ..attributes import Attribute
+from ..chosen import ChosenColumn
+from ..errors import QuestionBack
+from ..reading import checked_name
 from ..records import Receipt
 from ..state import Question
 from ..study import Study
@@ -153,20 +154,20 @@ class Pages:
         status = await self._desk(Study.status)
         question = next((question for question in status.open if question.number == number), None)
         if request.method == "POST":
-            return await self._tell(request, session.who, number, question)
+            return await self._tell(request, session.who, record, question)
         if question is None or question.holder != session.who or "correct" in request.query_params:
             return self._show_record(request, record, question)
         return self._show_question(request, question, blank_fields(self._desk.terms, question.needed))
 
-    async def _tell(self, request: Request, who: str, number: int, question: Question | None) -> Response:
+    async def _tell(self, request: Request, who: str, record: Record, question: Question | None) -> Response:
         form = await self._site.form(request)
-        names = question.needed if question else [name[6:] for name in form if name.startswith("value:")]
-        fields = typed_fields(blank_fields(self._desk.terms, names), form)
+        # also what was told before: a form that is sent twice says the same twice
+        fields = typed_fields(blank_fields(self._desk.terms, _names(form, record, self._desk.terms.target)), form)
         subject = _first(form, "subject").strip()
 
         def tell(study: Study) -> Receipt:
             return study.tell(
-                number,
+                record.number,
                 values_of(fields),
                 who,
                 confirmed=confirmed_of(fields),
@@ -212,6 +213,7 @@ class Pages:
         status: int = 200,
     ) -> Response:
         terms = self._desk.terms
+        fields = [field for field in fields if field.attribute.name in question.needed]
         known = {field.attribute.name: field for field in fields}
         panels = [
             (panel, terms.panels.get(panel), [known[one.name] for one in members if one.name in known])
@@ -388,6 +390,12 @@ class Pages:
     ) -> Response:
         context = {"model": model, "fields": fields, "error": error, "prediction": prediction}
         return self._site.page(request, "predict.html", status, **context)
+
+
+def _names(form: Form, record: Record, target: Attribute) -> list[str]:
+    """Return what a form has fields for, of what a question is about."""
+    names = [attribute.name for attribute in (*record.attributes, target)]
+    return [name for name in names if f"value:{name}" in form or f"missing:{name}" in form]
 
 
 def _verdict(column: ChosenColumn) -> str:

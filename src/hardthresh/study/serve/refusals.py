@@ -9,7 +9,7 @@ from typing import Any
 
 from hardthresh.core.errors import HardThreshError, InvalidInputError
 
-from ..answers import QuestionBack
+from ..errors import QuestionBack
 
 UNPROCESSABLE, CONFLICT, BUSY = 422, 409, 503
 

@@ -16,7 +16,6 @@ from hardthresh.report.optional import import_optional
 from .access import Access, check_token, new_token
 from .desk import Desk
 
-_LONGEST_HEADERS = 16 * 1024  # bytes of the request line and all headers; browsers send less than 2,000
 _CONNECTIONS = 128  # at once; arbitrary: more than a ward has browsers and instruments
 _GOODBYE = 5  # seconds for requests that have begun when the server is stopped; they take milliseconds
 
@@ -143,6 +142,7 @@ def run(
     import uvicorn
 
     from .app import application
+    from .guard import LONGEST_HEADERS
 
     place = Place(host, port, certificate, key, tuple(names), allow_plain)
     place.check()
@@ -159,7 +159,7 @@ def run(
             http="h11",
             ws="none",
             lifespan="off",
-            h11_max_incomplete_event_size=_LONGEST_HEADERS,
+            h11_max_incomplete_event_size=LONGEST_HEADERS,
             limit_concurrency=_CONNECTIONS,
             timeout_graceful_shutdown=_GOODBYE,
             proxy_headers=False,
