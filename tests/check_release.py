@@ -2,8 +2,8 @@
 
 ``make release-check`` runs it. It builds the source distribution, and from it, not from the checkout, the wheel with
 the kernel and the wheel of Python alone; checks their contents and their sizes; and installs each with ``pip install
---no-index --find-links``, with the newest and with the oldest supported versions of the dependencies. Tests of the
-source distribution run in the first of these environments.
+--no-index --find-links``, with the newest and with the oldest supported versions of the dependencies. Each row shows
+how long the package takes to import. Tests of the source distribution run in the first of these environments.
 """
 
 import argparse
@@ -38,8 +38,16 @@ SDIST_TESTS = ("tests/losses", "tests/core/test_registry.py")
 TEST_TOOLS = ("pytest", "hypothesis", "array-api-strict")
 
 TRIAL = """
-import sys
+from time import process_time
+
+started = process_time()
 import hardthresh as ht
+
+imported = process_time()
+ht.SparseLogisticRegression
+loaded = process_time()
+import sys
+from importlib.metadata import version
 from hardthresh.core.compiled import describe_kernel
 from hardthresh.datasets import load_colon
 
@@ -49,8 +57,8 @@ assert describe_kernel().startswith("compiled") == (sys.argv[2] == "abi3"), desc
 colon = load_colon()
 model = ht.SparseLogisticRegression(n_nonzero_coefs=3).fit(colon.data, colon.target)
 assert model.converged_ and (model.coef_ != 0).sum() == 3
-import numpy, scipy, sklearn
-print(f"numpy {numpy.__version__}, scipy {scipy.__version__}, scikit-learn {sklearn.__version__}")
+print(", ".join(f"{name} {version(name)}" for name in sys.argv[3:]), end="; ")
+print(f"import {1e3 * (imported - started):.0f} ms, with an estimator {1e3 * (loaded - started):.0f} ms of CPU time")
 """
 
 
@@ -74,6 +82,11 @@ def run(*command: str | Path, **options: object) -> str:
     if done.returncode:
         raise SystemExit(f"{done.stdout}\nrelease-check: this failed: {' '.join(map(str, command))}")
     return done.stdout
+
+
+def succeeds(*command: str | Path) -> bool:
+    """Return whether a command succeeds; what it prints is dropped."""
+    return not subprocess.run([*map(str, command)], capture_output=True, check=False).returncode
 
 
 def build(folder: Path) -> Built:
@@ -145,18 +158,22 @@ class Installer:
         self.folder, self.built = folder, built
 
     def install(self, python: str, kind: str, age: str) -> Path | None:
-        """Return the Python of a new environment, or None where the oldest versions have no wheels for that Python."""
+        """Return the Python of a new environment, or None where the oldest versions have no wheels for that Python.
+
+        Where the oldest version itself has none, the latest of its patch releases stands in for it.
+        """
         name = f"{Path(python).name}-{kind}-{age}"
         wheels, home = self.folder / f"wheels-{name}", self.folder / name
         run(python, "-m", "venv", home)
         pip = (home / "bin" / "python", "-m", "pip", "--disable-pip-version-check")
         wheels.mkdir()
-        wanted = floors() if age == "oldest" else []
-        fetch = (*pip, "download", "--quiet", "--only-binary=:all:", "--dest", wheels, self.built.wheels[kind])
-        if wanted and subprocess.run([*map(str, fetch), *wanted], capture_output=True, check=False).returncode:
-            return None  # a mistake of another kind stops the run with the newest versions
-        if not wanted:
-            run(*fetch)
+        fetch = (*pip, "download", "--quiet", "--only-binary=:all:", "--dest", wheels)
+        if age == "oldest":  # SciPy has wheels of 1.14.1 for Python 3.13, and none of 1.14.0
+            wanted = [floor if succeeds(*fetch, "--no-deps", floor) else f"{floor}.*" for floor in floors()]
+            if not succeeds(*fetch, self.built.wheels[kind], *wanted):
+                return None  # a mistake of another kind stops the run with the newest versions
+        else:
+            run(*fetch, self.built.wheels[kind])
         run(*pip, "install", "--quiet", "--no-index", "--find-links", wheels, f"hardthresh=={self.built.version}")
         shutil.rmtree(wheels)
         return home / "bin" / "python"
@@ -169,7 +186,8 @@ class Installer:
         if installed is None:
             print(f"{row} these versions have no wheels for it", flush=True)
             return None
-        found = run(installed, "-c", TRIAL, self.built.version, kind, cwd=self.folder)
+        names = [name.partition("==")[0] for name in floors()]
+        found = run(installed, "-c", TRIAL, self.built.version, kind, *names, cwd=self.folder)
         run(installed, "-m", "pip", "check")
         print(f"{row} works: {found.strip()}", flush=True)
         return installed

@@ -10,6 +10,8 @@ import { createServer } from "node:http";
 import { extname, join, posix, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 
+import { AXE, CHROMIUM, axeFaults, focusFault, launch } from "./browser.mjs";
+
 const { values: options, positionals } = parseArgs({
   options: { pictures: { type: "string" }, only: { type: "string", default: "" } },
   allowPositionals: true,
@@ -25,10 +27,6 @@ const QUERIES = {
   multiclass: "guide/several_outputs",
   GPU: "guide/gpu",
 };
-const CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find(existsSync);
-const FLAGS =
-  "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update " +
-  "--disable-sync --disable-dev-shm-usage --proxy-server=127.0.0.1:9"; // only this machine can be reached
 const TYPES = {
   ".css": "text/css",
   ".html": "text/html",
@@ -95,26 +93,6 @@ function layoutFaults() {
   return faults;
 }
 
-async function axeFaults(rules) {
-  const { violations } = await axe.run(document, { resultTypes: ["violations"], ...rules });
-  const isFormula = (id, { target }) => // axe-core reads no MathML, and quotes long elements by their opening tag alone
-    id === "empty-table-header" && document.querySelector(target[0])?.querySelector("math");
-  return violations.flatMap(({ id, nodes }) =>
-    nodes
-      .filter((node) => !isFormula(id, node))
-      .slice(0, 3)
-      .map(({ target, any }) => `${id}: ${target.join(" ")} ${any[0]?.message ?? ""}`.trim()),
-  );
-}
-
-function focusFault() {
-  const element = document.activeElement;
-  const outlined = ({ outlineStyle, outlineWidth, boxShadow }) =>
-    (outlineStyle !== "none" && parseFloat(outlineWidth) > 0) || boxShadow !== "none";
-  const styles = [getComputedStyle(element), getComputedStyle(element, "::after")];
-  return styles.some(outlined) ? null : `focus is not visible: ${element.outerHTML.slice(0, 80)}`;
-}
-
 // Which rules of axe-core each screen needs: contrast does not depend on the width, nor other rules on the colours. Left
 // out are target-size, half of the time for links within text, which are exempt, and two pages with thousands of cells,
 // which would take as long as twenty others.
@@ -175,14 +153,13 @@ async function main() {
   if (!pages.length) report(ROOT, "there are no pages; build the documentation first");
   checkLinks(pages);
   if (!CHROMIUM) return console.log("Chromium is not installed (Debian package chromium): only links were checked");
-  const { chromium } = await import("playwright-core");
-  const axe = readFileSync(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+  const axe = readFileSync(AXE, "utf8");
   const shown = new Set(TEMPLATES.map((name) => `generated/hardthresh.${name}.html`));
   const twin = (page) => page.startsWith("generated/") && !shown.has(page);
   const opened = pages.filter((page) => !twin(page) && !UNREAD.test(page) && RegExp(options.only).test(page));
   const server = await serve();
   const base = `http://127.0.0.1:${server.address().port}`;
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS.split(" ") });
+  const browser = await launch();
   const openTab = async () => {
     const tab = await browser.newPage({ reducedMotion: "reduce" }); // colours do not fade from light to dark
     const here = () => posix.relative("/", new URL(tab.url()).pathname);

@@ -13,7 +13,7 @@ from hardthresh.cli.task import models
 from hardthresh.core.numbers import signed
 from hardthresh.core.registry import lookup
 from hardthresh.storage import load_notes
-from levels import in_turn, turn
+from levels import at_most, in_turn, turn
 
 
 @pytest.fixture
@@ -180,6 +180,7 @@ def of_loss(done, table, folder):
     return fit
 
 
+@at_most(3)
 @in_turn("loss,k", LOSSES, [2, "1-5"])
 def test_every_registered_loss(of_loss, done, loss, k):
     """A loss that has estimators is a word for ``--loss``, and says what its coefficients mean."""
@@ -554,7 +555,8 @@ def test_the_coefficients_of_each_class_are_shown(done, table, csv, choice):
 def test_holes_are_refused(refused, broken):
     line = refused("fit", broken("a,b,y", "1,2,3", "2,,4", "3,4,5"), "--target", "y")
     assert line.endswith(
-        "has 1 missing value in 1 column, the first in column 'b', row 2; impute (fit --impute) or remove these first"
+        "has 1 missing value in 1 column, the first in column 'b', row 2; impute (--impute of fit, compare and "
+        "stability) or remove these first"
     )
 
 
@@ -566,6 +568,7 @@ def test_a_file_that_cannot_be_written_is_refused(refused, csv, folder):
 # --- real data ---
 
 
+@at_most(1)
 @pytest.mark.filterwarnings("ignore::hardthresh.core.errors.SearchRangeWarning")
 @pytest.mark.parametrize(
     ("name", "args", "said"),

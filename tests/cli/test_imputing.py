@@ -51,7 +51,9 @@ def test_missing_values_are_filled_in_and_marked(done, run, gaps):
 
 
 def test_missing_values_are_refused_with_advice(refused, gaps):
-    assert refused("fit", "gaps.csv", "--target", "y").endswith("impute (fit --impute) or remove these first")
+    assert refused("fit", "gaps.csv", "--target", "y").endswith(
+        "impute (--impute of fit, compare and stability) or remove these first"
+    )
     gaps.with_columns(a=pl.lit(np.inf)).write_csv("gaps.csv")
     line = refused("fit", "gaps.csv", "--target", "y", "--impute")
     assert "100 infinite values" in line

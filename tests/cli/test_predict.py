@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 import hardthresh as ht
+from levels import only_at
 
 
 def rows(text: str) -> list[list[str]]:
@@ -69,8 +70,8 @@ def test_a_hole_in_a_chosen_column_is_refused(refused, regression, table, folder
     table.with_columns(b=polars.Series([None, *table["b"][1:]])).write_csv(folder / "other.csv")
     line = refused("predict", "model.json", "other.csv")
     assert (
-        line == "other.csv has 1 missing value in 1 column, the first in column 'b', row 1; impute (fit --impute) or "
-        "remove these first"
+        line == "other.csv has 1 missing value in 1 column, the first in column 'b', row 1; impute (--impute of fit, "
+        "compare and stability) or remove these first"
     )
 
 
@@ -193,6 +194,7 @@ def test_a_column_of_ids_is_no_feature_and_is_carried_through(done, patients, cs
     assert rows(done("predict", "model.json", "patients.csv")) == plain
 
 
+@only_at("pairs")
 def test_ids_are_in_no_file_that_fit_writes(done, table, folder):
     names = polars.Series("patient", [f"patient-{i}" for i in range(60)])
     table.insert_column(2, names).write_csv(folder / "patients.csv")

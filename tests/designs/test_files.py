@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from scipy import sparse
 
 from hardthresh.core import InvalidInputError
 from hardthresh.designs import Serial, from_arrays, from_file
@@ -191,3 +192,19 @@ def test_a_raw_array_reads_its_rows_alone(tmp_path):
 def test_an_address_is_left_to_dask():
     with pytest.raises(InvalidInputError, match=r"s3://bucket/table.npy is an address.*from_dask"):
         from_file("s3://bucket/table.npy")
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        lambda X, y: [(X, y), (X[:3], y[:3])],
+        lambda X, y: [X, X[:3]],
+        lambda X, y: (X, y),
+        lambda X, y: [sparse.csr_array(X)],
+    ],
+)
+def test_parts_of_a_table_are_refused_with_how_to_join_them(parts):
+    X, y = np.ones((5, 2)), np.ones(5)
+    with pytest.raises(InvalidInputError, match=r"X must be one table, .* Join them by numpy\.concatenate"):
+        from_arrays(parts(X, y))
+    assert from_arrays(X.tolist(), y).shape == (5, 2)

@@ -68,3 +68,17 @@ def test_rounding_is_that_of_the_sums():
 def test_refuses_what_are_no_statistics(gram, cross, square, message):
     with pytest.raises(InvalidInputError, match=message):
         GramModel(gram, cross, square)
+
+
+def test_statistics_in_single_precision_are_computed_with_in_double():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((50, 6)), rng.standard_normal(50)
+    single = (X.T @ X / 50).astype(np.float32), (X.T @ y / 50).astype(np.float32), float(y @ y) / 50
+    f = GramModel(*single)
+    same = GramModel(single[0].astype(np.float64), single[1].astype(np.float64), single[2])
+    w = rng.standard_normal(6)
+    assert f.zeros().dtype == f.evaluate(w.astype(np.float32)).gradient.dtype == np.float64
+    assert np.array_equal(f.evaluate(w).gradient, same.evaluate(w).gradient)
+    found = minimize(f, Sparsity(2)).w
+    assert found.dtype == np.float64
+    assert np.array_equal(found, minimize(same, Sparsity(2)).w)

@@ -3,16 +3,20 @@
 import os
 
 import pytest
-from study_helpers import TERMS
+from study_helpers import TERMS, busy_study
 
 from hardthresh.study import Study, Terms
+
+
+def ignore_power_cuts(monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    monkeypatch.setattr("hardthresh.limited.sources.database._SYNCHRONOUS", "OFF")
 
 
 @pytest.fixture(autouse=True)
 def no_disk(monkeypatch):
     """Nothing has to survive a power cut here."""
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-    monkeypatch.setattr("hardthresh.limited.sources.database._SYNCHRONOUS", "OFF")
+    ignore_power_cuts(monkeypatch)
 
 
 @pytest.fixture
@@ -28,3 +32,11 @@ def begin(tmp_path):
 @pytest.fixture
 def study(begin):
     return begin()
+
+
+@pytest.fixture(scope="session")
+def busy(tmp_path_factory):
+    """A study in which every kind of thing has happened, to read only."""
+    with pytest.MonkeyPatch.context() as patched:
+        ignore_power_cuts(patched)
+        return busy_study(tmp_path_factory.mktemp("busy") / "study.db")

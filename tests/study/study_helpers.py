@@ -1,6 +1,10 @@
 """What the tests of studies share."""
 
+from contextlib import suppress
+
 import numpy as np
+
+from hardthresh.study import QuestionBack, Study, Terms
 
 ATTRIBUTES = 8
 TERMS = """
@@ -29,3 +33,27 @@ def answer(study, who="ann", count=1):
             study.tell(question.number, {name: known[name] for name in question.needed}, who)
             numbers.append(question.number)
     return numbers
+
+
+def asked(study, number):
+    """Return the names of what was asked for in a question, the target last."""
+    question = study.question(number)
+    return [attribute.name for attribute in (*question.attributes, question.target)]
+
+
+def busy_study(path):
+    """Return a study in which every kind of thing has happened, and which has learned twice or more."""
+    study = Study.create(path, Terms.parse(TERMS), "ann")
+    numbers = answer(study, "ann", 450)
+    study.correct(numbers[0], {"y": 1.5}, "ben", reason="=typing error")
+    study.withdraw(numbers[1], "ben", reason="<i>withdrew</i> consent")
+    skipped, dropped, half, back = (question.number for question in study.ask("cem", 4))
+    study.skip(skipped, "cem", bought=asked(study, skipped)[:1], reason="@home")
+    known = {name: truth(dropped)[name] for name in asked(study, dropped)}
+    study.tell(dropped, known | {next(iter(known)): "missing"}, "cem", subject="+49 170")
+    first, second, *_ = asked(study, half)
+    study.tell(half, {first: 2.0}, "cem")
+    with suppress(QuestionBack):
+        study.tell(half, {second: 7.0}, "cem")
+    study.give_back(back, "ben")
+    return study

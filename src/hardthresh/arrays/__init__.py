@@ -1,4 +1,4 @@
-"""All that depends on the array library."""
+"""Functions that depend on the array library: namespaces, devices, top-k and small linear algebra."""
 
 from .factored import FactoredMatrix, Pattern
 from .grouping import Grouping, scaled_squares

@@ -1,4 +1,4 @@
-"""Large matrices that are never written out: sparse plus a sum of thin products."""
+"""Large matrices that are stored as the sum of a sparse matrix and thin products."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CANCELS = 1e-6  # of the parts' squares: a smaller sum of squares is mostly the
 @stored("matrix/pattern")
 @dataclass(frozen=True, eq=False, slots=True)
 class Pattern:
-    """Places of the entries of a matrix: increasing rows, in each increasing columns, each place once.
+    """Distinct positions in a matrix, sorted by row and then column.
 
     Attributes
     ----------
@@ -31,9 +31,9 @@ class Pattern:
     rows, cols : array, shape (n,)
         The places.
     starts : array, shape (p + 1,)
-        Where each row begins among them.
+        The index of the first position of each row.
     within : array, shape (n,), or None
-        The places in blocks of rows, row by row; None where few of all entries are wanted.
+        The positions within blocks of rows, in row-major order; None if they are a small part of all entries.
     """
 
     shape: tuple[int, int]
@@ -86,8 +86,8 @@ class Pattern:
     def sample(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Return the entries of left right' at these places, in bounded memory.
 
-        Blocks of rows are written out and read at the places, since a product of blocks is so much faster than its
-        entries one by one; only where less than 1 in 50 is wanted are these computed alone.
+        Products of blocks of rows are computed completely and read at the positions, because this is much faster than
+        computing single entries, unless less than one entry in 50 is needed.
         """
         n = self.rows.shape[0]
         found = np.empty(n, dtype=np.result_type(left, right))
@@ -138,30 +138,30 @@ class Thin:
 @stored("matrix/factored")
 @dataclass(frozen=True, eq=False, slots=True)
 class FactoredMatrix:
-    r"""A matrix kept as :math:`S + \sum_i c_i L_i R_i^\top`, sparse plus thin products; no dense p x q array is made.
+    r"""A matrix stored as :math:`S + \sum_i c_i L_i R_i^\top`, the sum of a sparse matrix and thin products.
 
-    It has what solvers, constraints and step rules ask of an array: shape, dtype, sums, multiples, products with thin
-    matrices, and an array library of its own whose ``sum(a * b)`` is the inner product. NumPy's functions take it for a
-    dense matrix, so ``np.asarray(W)``, ``W - X``, ``W == X`` or ``np.max(W)`` write all entries out.
+    It supports the operations that solvers, constraints and step rules need: shape, dtype, sums, multiples, products
+    with thin matrices, and an array namespace whose ``sum(a * b)`` is the inner product. NumPy functions convert it to
+    a dense matrix, so ``np.asarray(W)``, ``W - X``, ``W == X`` or ``np.max(W)`` compute all entries.
 
     Attributes
     ----------
     shape : tuple of int
         (p, q).
     precision : str
-        "float32" or "float64"; what is made of both, or of integers, is "float64".
+        "float32" or "float64"; combinations of both, or of integers, are "float64".
     thin : tuple of Thin
         The products.
     pattern : Pattern or None
-        Where the sparse part has entries.
+        The positions of the entries of the sparse part.
     data : array, shape (n,), or None
-        Its entries.
+        The entries of the sparse part.
 
     Notes
     -----
-    Immutable. A sum of products that share a factor is one product of the same width, so that points
-    and tangent directions at the same bases stay thin. More columns than a side has are multiplied out. A squared norm
-    in which parts nearly cancel is computed again from orthogonal bases, so that it is as precise as a dense one.
+    Objects are immutable. A sum of products that share a factor is one product of the same width, so points and tangent
+    directions at the same bases stay thin. Products with more columns than a side of the matrix are multiplied out. A
+    squared norm whose parts nearly cancel is recomputed from orthogonal bases, so that it is as precise as a dense one.
 
     Examples
     --------
@@ -196,13 +196,13 @@ class FactoredMatrix:
 
     @classmethod
     def sparse(cls, pattern: Pattern, data: np.ndarray) -> FactoredMatrix:
-        """Return the matrix with these entries at the places of a pattern, zero elsewhere."""
+        """Return the matrix with given entries at the positions of a pattern, and zero elsewhere."""
         data = data.astype(_precision(data.dtype), copy=False)
         return cls(pattern.shape, data.dtype.name, (), pattern, data)
 
     @classmethod
     def dense(cls, A: Any, dtype: Any = None) -> FactoredMatrix:
-        """Return a dense matrix in this form; its factors are as large as it is."""
+        """Return a dense matrix in this form, with factors of its size."""
         A = np.array(A, dtype=dtype)
         if A.ndim != 2:
             raise InvalidInputError(f"a matrix is needed, got {A.ndim} dimensions")

@@ -1,4 +1,4 @@
-"""Groups of coordinates: sums over each group, and masks, in any array library."""
+"""Groups of coordinates: sums over groups, and masks, in any array library."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from .namespace import move, namespace
 
 
 def scaled_squares(z: Array) -> Array:
-    """Return the squares of a vector's entries over a common power of four, so that they stay in range.
+    """Return the squares of the entries of a vector divided by a common power of four, so that they do not overflow.
 
-    The power is that of the largest entry, so nothing overflows. It rounds nothing itself; the squares are rounded as
-    usual, in float64 for NumPy and in the dtype of the vector elsewhere, and those that are too far below the largest
-    one for that dtype become 0.
+    The power is that of the largest entry, and the division is exact. The squares are computed in float64 for NumPy and
+    in the dtype of the vector otherwise; squares that are too small relative to the largest one underflow to 0.
 
     Parameters
     ----------
@@ -57,9 +56,9 @@ class Grouping:
     Parameters
     ----------
     numbers : array of int, shape (d,)
-        The group of each coordinate; `count` for those in none.
+        The group of each coordinate; `count` for coordinates in no group.
     count : int
-        How many groups there are, none of them empty.
+        The number of groups, none of which is empty.
 
     Notes
     -----
@@ -79,7 +78,7 @@ class Grouping:
         object.__setattr__(self, "order", np.argsort(self.numbers, kind="stable"))
 
     def sums(self, v: Array) -> Array:
-        """Return the sum of a vector's entries over each group, shape (count,); always the same to the last bit."""
+        """Return the sum of the entries of a vector over each group, shape (count,), bitwise reproducible."""
         if is_numpy(v):
             return np.bincount(self.numbers, weights=v, minlength=self.count + 1)[: self.count]
         xp = namespace(v)
@@ -99,14 +98,14 @@ class Grouping:
         return gather(xp.concat(parts), move(back, v))
 
     def mask(self, groups: Array, *, none: bool) -> Array:
-        """Return which coordinates are in some groups; those in none are, if `none` says so."""
+        """Return which coordinates are in given groups; coordinates in no group are included if `none` is True."""
         xp = namespace(groups)
         chosen = mask_of(groups, self.count)
         rest = xp.full(1, none, dtype=xp.bool, device=device(groups))
         return gather(xp.concat([chosen, rest]), move(self.numbers, groups))
 
     def leaders(self, magnitude: Array, m: int) -> Array:
-        """Return which coordinates are among the m largest of their group, the lowest index first among equals.
+        """Return which coordinates are among the m largest of their group; the lowest index wins a tie.
 
         Cost O(d log d).
         """

@@ -18,7 +18,7 @@ def gather(v: Array, indices: Array) -> Array:
     v : array, shape (n,) or (n, q)
         The vector or matrix.
     indices : array of int, shape (m,)
-        Which entries.
+        The indices of the entries.
 
     Returns
     -------
@@ -28,14 +28,14 @@ def gather(v: Array, indices: Array) -> Array:
 
 
 def gather_columns(X: Array, indices: Array) -> Array:
-    """Return ``X[:, indices]`` for a matrix; NumPy's with contiguous columns, the fast way from either order.
+    """Return ``X[:, indices]`` for a matrix; a NumPy result has contiguous columns.
 
     Parameters
     ----------
     X : array, shape (n, d)
         The matrix.
     indices : array of int, shape (m,)
-        Which columns.
+        The indices of the columns.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def scatter(values: Array, indices: Array, size: int) -> Array:
     values : array, shape (m,) or (m, q)
         The entries, or rows, that are not zero.
     indices : array of int, shape (m,)
-        Where they are, increasing.
+        Their coordinates, increasing.
     size : int
         The length of the vector, or the number of rows.
 

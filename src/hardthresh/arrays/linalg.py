@@ -39,25 +39,25 @@ _UNASKED = 8
 
 
 def product(A: Array, B: Array) -> Array:
-    """Return A B; a large product of NumPy arrays in pieces, on several threads.
+    """Return A B, for a large product of NumPy arrays in pieces on several threads.
 
     Parameters
     ----------
     A : array, shape (m, n)
         The large factor.
     B : array, shape (n,) or (n, p)
-        The other one.
+        The other factor.
 
     Returns
     -------
     array, shape (m,) or (m, p)
-        The same bits whatever the number of threads.
+        Bitwise identical for any number of threads.
 
     Notes
     -----
-    A is split into columns, whose products are added in their order, if these are contiguous and the sums small; else
-    into rows. NumPy's dot always lets other threads run, but copies what is not contiguous; its matmul does where a
-    piece returns enough numbers.
+    If the columns of A are contiguous and the result is small, A is split into columns, whose products are added in
+    order; otherwise it is split into rows. ``numpy.dot`` always releases the interpreter lock, but copies arrays that
+    are not contiguous; ``numpy.matmul`` releases it if a piece returns enough numbers.
     """
     width = 1 if B.ndim == 1 else B.shape[1]
     pieces = number_of_pieces(A, A.shape, width) if is_numpy(B) else 1
@@ -81,7 +81,7 @@ def _turned(multiply: Callable[[Array, Array], Array], A: Array, B: Array) -> Ar
 
 
 def gram_product(X: Array) -> Array:
-    """Return X'X; of a large NumPy array in pieces, on several threads.
+    """Return X'X, for a large NumPy array in pieces on several threads.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def gram_product(X: Array) -> Array:
     Returns
     -------
     array, shape (d, d)
-        The same bits whatever the number of threads.
+        Bitwise identical for any number of threads.
     """
     n, d = X.shape
     pieces = number_of_pieces(X, X.shape, d / 2)
@@ -114,7 +114,7 @@ def gram_product(X: Array) -> Array:
 
 
 def column_squares(X: np.ndarray) -> np.ndarray:
-    """Return the sum of the squares of each column; of a large array in pieces, on several threads.
+    """Return the sum of the squares of each column, for a large array in pieces on several threads.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def column_squares(X: np.ndarray) -> np.ndarray:
     Returns
     -------
     array, shape (d,)
-        The same bits whatever the number of threads; not finite where an entry is not, or a sum overflows.
+        Bitwise identical for any number of threads; not finite if an entry is not, or if a sum overflows.
     """
     pieces = split(X)
     with np.errstate(over="ignore"):
@@ -133,7 +133,7 @@ def column_squares(X: np.ndarray) -> np.ndarray:
 
 
 def times_transpose(A: Array, B: Array) -> Array:
-    """Return A B'; a large NumPy matrix B that is mostly zeros is multiplied as a sparse one.
+    """Return A B', where a large NumPy matrix B with few non-zeros is multiplied as a sparse matrix.
 
     Parameters
     ----------
@@ -153,14 +153,14 @@ def times_transpose(A: Array, B: Array) -> Array:
 
 
 def symmetric_part(A: Array, diagonal: Array | None = None) -> Array:
-    """Return (A + A') / 2, symmetric to the last bit, with something added to its diagonal; always a new array.
+    """Return (A + A') / 2 plus a diagonal matrix: a new array that is exactly symmetric.
 
     Parameters
     ----------
     A : array, shape (n, n)
         A matrix that is symmetric up to rounding.
     diagonal : array, shape (n,), optional
-        What to add to the diagonal.
+        The numbers to add to the diagonal.
 
     Returns
     -------
@@ -186,9 +186,9 @@ def conjugate_gradients(apply: Callable[[Array], Array], b: Array, iterations: i
     b : array
         Right-hand side.
     iterations : int
-        Limit of products with A.
+        Largest number of products with A.
     tol : float
-        Stop when the residual norm falls to tol times that of `b`.
+        Stop when the norm of the residual is at most tol times that of `b`.
 
     Notes
     -----
@@ -245,8 +245,9 @@ def conjugate_gradients(apply: Callable[[Array], Array], b: Array, iterations: i
 def inverse_semidefinite(A: Array) -> Array:
     """Return the pseudo-inverse of a symmetric positive semidefinite matrix in the units of its diagonal.
 
-    The matrix is scaled to unit diagonal first, so that the cut does not depend on the units of the columns;
-    eigenvalues below n eps times the largest count as zero, so duplicate columns share their weight. Cost O(n^3).
+    The matrix is first scaled to unit diagonal, so that the threshold does not depend on the units of the columns.
+    Eigenvalues below n eps times the largest are treated as zero, so duplicate columns share their weight. Cost:
+    O(n^3).
 
     Parameters
     ----------
@@ -300,9 +301,9 @@ def inverse_definite(A: np.ndarray) -> np.ndarray | None:
 
 
 def is_regular(A: np.ndarray) -> bool:
-    """Return whether a symmetric positive semidefinite matrix is regular by more than rounding.
+    """Return whether a symmetric positive semidefinite matrix is non-singular, beyond rounding.
 
-    It is if each column leaves more than a billionth of itself unexplained when it is regressed on those before it.
+    It is if the regression of each column on the previous ones leaves more than a billionth of it unexplained.
 
     Parameters
     ----------
@@ -323,11 +324,11 @@ def is_regular(A: np.ndarray) -> bool:
 
 
 def inverse_factor(A: np.ndarray, eps: float) -> np.ndarray:
-    """Return F with F' A F = 1 for a positive semidefinite matrix of unit diagonal, with as many columns as its rank.
+    """Return F with F' A F = I for a positive semidefinite matrix of unit diagonal, with as many columns as its rank.
 
-    Rows and columns of A that depend on others, up to a rest of 1000 n eps of the diagonal, are left out, and their
-    rows of F are zero: F F' is a generalised inverse of A, and that of a part of A where it is definite. Which of
-    several dependent columns are left out is not determined. Cost O(n^3).
+    Rows and columns of A that depend linearly on others, up to 1000 n eps times the diagonal, are left out, and their
+    rows of F are zero. So F F' is a generalised inverse of A: the inverse of a definite submatrix of A. It is not
+    specified which of several dependent columns are left out. Cost: O(n^3).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Array library, dtype and device: found from the arrays themselves, never mixed."""
+"""The array library, dtype and device of arrays."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from .pieces import split
 
 
 def namespace(*arrays: Array) -> Any:
-    """Return the one array library of some arrays (None is skipped).
+    """Return the common array library of some arrays (None is ignored).
 
     Raises
     ------
     InvalidInputError
-        If they come from different libraries.
+        If the arrays belong to different libraries.
     """
     for array in arrays:  # the way of almost every call
         if type(array) is not np.ndarray and array is not None:
@@ -42,22 +42,22 @@ def namespace(*arrays: Array) -> Any:
 
 
 def as_floating(x: Any, like: Array | None = None, name: str = "array") -> Array:
-    """Return `x` as a real floating array: float32 stays, integers and booleans become float64.
+    """Return `x` as a real floating-point array: float32 is kept, integers and booleans become float64.
 
     Parameters
     ----------
     x : array-like
-        Anything NumPy can read, or an array of another library, which stays in it.
+        Anything that NumPy can convert, or an array of another library, which is kept.
     like : array, optional
         Convert to the library, dtype and device of this array instead.
     name : str
-        What to call `x` in an error.
+        The name of `x` in errors.
 
     Raises
     ------
     InvalidInputError
-        If it holds text, objects or complex numbers, lives in another library than `like`, or has finite entries that
-        leave the range of its dtype.
+        If it contains strings, objects or complex numbers, belongs to another library than `like`, or has finite
+        entries that overflow its dtype.
     """
     if type(x) is np.ndarray and x.dtype.kind == "f":  # the way of almost every call
         if like is None and x.dtype.itemsize in (4, 8):
@@ -107,7 +107,7 @@ def all_finite(x: Array) -> bool:
     Parameters
     ----------
     x : array
-        Of any shape.
+        The array, of any shape.
 
     Returns
     -------
@@ -125,9 +125,9 @@ def move(x: np.ndarray, like: Array) -> Array:
     Parameters
     ----------
     x : ndarray
-        What to move.
+        The array to move.
     like : array
-        Of the library and on the device that are wanted.
+        An array of the target library, on the target device.
 
     Returns
     -------
@@ -137,12 +137,12 @@ def move(x: np.ndarray, like: Array) -> Array:
 
 
 def to_numpy(x: Array) -> np.ndarray:
-    """Return an array as NumPy, from whatever device.
+    """Return an array of any device as a NumPy array.
 
     Parameters
     ----------
     x : array
-        Of any library.
+        An array of any library.
 
     Returns
     -------
@@ -156,7 +156,7 @@ def to_numpy(x: Array) -> np.ndarray:
 
 
 def as_double(x: Array) -> Array:
-    """Return an array in double precision, in its own library and on its device; itself if it is already.
+    """Return an array in double precision, in its library and on its device; itself if it already is.
 
     Parameters
     ----------
@@ -172,12 +172,12 @@ def as_double(x: Array) -> Array:
 
 
 def double(x: Array) -> np.ndarray:
-    """Return an array as NumPy's float64, from whatever device.
+    """Return an array of any device as a NumPy array of float64.
 
     Parameters
     ----------
     x : array
-        Of any library.
+        An array of any library.
 
     Returns
     -------

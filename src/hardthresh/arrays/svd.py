@@ -24,10 +24,10 @@ def truncated_svd(A: Array, rank: int, method: str = "auto", start: Array | None
     Parameters
     ----------
     A : array or FactoredMatrix, shape (p, q)
-        Finite reals. A factored matrix without a sparse part is decomposed exactly by two thin QR decompositions,
-        whatever the method; with one, it is only ever multiplied, unless by "lapack".
+        Finite real numbers. A factored matrix without a sparse part is decomposed exactly by two thin QR
+        decompositions, with any method; one with a sparse part is only multiplied, except with "lapack".
     rank : int
-        How many, >= 0; more than A has are not found.
+        The number of singular values, >= 0, at most min(p, q) of which exist.
     method : {"auto", "lapack", "lanczos", "randomized", "subspace"}
         "lapack" computes all of them; "lanczos" (ARPACK; NumPy only) is faster for a few of a large matrix, but blind
         to singular values below the square root of rounding times the largest; "randomized" takes two block power
@@ -36,13 +36,13 @@ def truncated_svd(A: Array, rank: int, method: str = "auto", start: Array | None
         NumPy matrices of which it wants less than a fifth of more than 200, else "lapack"; for a factored matrix with a
         sparse part, less than a half in either precision.
     start : array, shape (q, any), optional
-        Approximate right singular vectors: where "lanczos", "randomized" and "subspace" start.
+        Approximate right singular vectors, from which "lanczos", "randomized" and "subspace" start.
 
     Returns
     -------
     U : array, shape (p, r)
     s : array, shape (r,)
-        Decreasing; those that are rounding next to the largest are left out, so r may be less than `rank`.
+        The singular values, decreasing, without those of the size of rounding errors, so r may be less than `rank`.
     Vt : array, shape (r, q)
 
     Raises

@@ -1,4 +1,4 @@
-"""Exact top-k: the largest entries, lowest index first among equals."""
+"""Exact top-k: the largest entries, with ties broken by the lowest index."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from .namespace import namespace
 
 
 def top_k(magnitude: Array, k: int) -> Array:
-    """Return the increasing indices of the k largest entries of a vector; among equals the lowest index wins.
+    """Return the increasing indices of the k largest entries of a vector; the lowest index wins a tie.
 
     Parameters
     ----------
     magnitude : array, shape (n,)
-        Reals, compared as they are: magnitudes, and negative ones for entries that are to rank last.
+        Real numbers, usually magnitudes; negative numbers rank last.
     k : int
-        How many; k <= 0 gives none, k >= n gives all.
+        The number of entries; k <= 0 gives none, k >= n gives all.
 
     Raises
     ------
     NotFiniteError
-        If an entry that matters is NaN.
+        If an entry that affects the result is NaN.
 
     Notes
     -----
-    Cost O(n): a selection finds the k-th largest value, and what equals it is taken from the left.
+    Cost O(n): a selection finds the k-th largest value, and entries equal to it are taken from the left.
 
     Examples
     --------
@@ -68,13 +68,13 @@ def top_k(magnitude: Array, k: int) -> Array:
 
 
 def leading(magnitude: Array, k: int) -> Array:
-    """Return where the k largest entries of a vector on a device are, as `top_k`, without making the host wait.
+    """Return where the k largest entries of a vector on a device are, like `top_k`, without a synchronisation.
 
     Parameters
     ----------
     magnitude : array, shape (n,)
-        Reals of a library other than NumPy. NaN counts as the largest, and is not refused: from k of them on, every
-        entry is marked.
+        Real numbers of a library other than NumPy. NaN is treated as the largest number and raises no error; if there
+        are k or more, every entry is marked.
     k : int
         How many, from 0 to n.
 
@@ -117,12 +117,12 @@ def _selected(magnitude: Array, k: int) -> Array:
 
 
 def refuse_nan(found: Any) -> None:
-    """Raise `NotFiniteError` if NaN was found in what is to be thresholded.
+    """Raise `NotFiniteError` if NaN was found in an array to be thresholded.
 
     Parameters
     ----------
     found : bool, or array of bool of shape ()
-        Whether there is NaN; the host waits for it.
+        Whether there is NaN; the host synchronises with the device to read it.
 
     Raises
     ------

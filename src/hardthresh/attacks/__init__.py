@@ -1,4 +1,4 @@
-"""Robustness tests of classifiers: a few pixels, changed in every image, that alter the predicted classes."""
+"""Robustness tests of classifiers by universal perturbations of a few pixels."""
 
 from .problem import Attack
 from .result import UniversalPerturbation

@@ -46,7 +46,7 @@ def _examples() -> list[Attack]:
 
 @register("objective", "attack", _examples)
 class Attack(Computed):
-    r"""Mean size of a universal perturbation in the images, plus a weighted hinge loss of the logits.
+    r"""The objective of a universal perturbation: its mean size in the images plus a weighted hinge loss of the logits.
 
     .. math:: f(\delta) &= \frac1n \sum_i \Bigl( \|x_i' - x_i\|_2
                  + c \max\bigl(h(Z(x_i'), y_i), -\kappa\bigr) \Bigr), \qquad x_i' = x_i'(\delta) \in [a, b] \\
@@ -84,7 +84,7 @@ class Attack(Computed):
     kappa : float
         Margin by which the logit of a wrong class should exceed the others, >= 0.
     chunk : int, optional
-        How many images are passed to the model at once; default all.
+        The number of images that are passed to the model at once. Default: all.
 
     Raises
     ------
@@ -106,8 +106,8 @@ class Attack(Computed):
 
     References
     ----------
-    *Probabilistic IHT*, Section 5.1; N. Carlini and D. Wagner (2017), Towards evaluating the robustness of neural
-    networks, *IEEE Symposium on Security and Privacy*.
+    Bergamaschi, Cristofari, Kungurtsev and Rinaldi (2025), *Probabilistic IHT*, Section 5.1; N. Carlini and D. Wagner
+    (2017), Towards evaluating the robustness of neural networks, *IEEE Symposium on Security and Privacy*.
 
     Examples
     --------
@@ -156,7 +156,7 @@ class Attack(Computed):
         return perturb(images, delta, self.space, self.clip)
 
     def full_moves(self, w: Array, target: int | None = None) -> tuple[Array, Array]:
-        """Return what each entry gains by a move to an end of the range in every image, and the better of two moves.
+        """Return the gain of moving each entry to an end of the range in every image, and the better of the two moves.
 
         The gain is the decrease of the mean hinge (towards another class, if `target` is given) to first order, at
         least 0; a move is the entry of a point that takes all images to an end of the range. Cost: two passes.

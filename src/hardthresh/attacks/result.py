@@ -28,13 +28,13 @@ class UniversalPerturbation:
     Attributes
     ----------
     delta : array of the shape of one image
-        The perturbation in the space of images: in pixel space what is added before clipping; in the tanh spaces, where
-        images change by different amounts, the mean change.
+        The perturbation in the space of images: in pixel space, the numbers that are added before clipping; in the tanh
+        spaces, where images change by different amounts, the mean change.
     images : array, shape (n, ...)
         The perturbed images, within the range of the images.
     accuracy_before, accuracy_after : float
-        Share of images whose predicted class is the label. Without labels, the model's predictions for the unperturbed
-        images are used in their place.
+        Share of images whose predicted class is the label. Without labels, the predictions of the model for the
+        unperturbed images are used instead.
     target_rate : float
         Share of perturbed images assigned to the target; nan without a target.
     success_by_class : array, shape (classes,)
@@ -47,13 +47,13 @@ class UniversalPerturbation:
     predicted_before, predicted_after : array of int, shape (n,)
         The predicted classes.
     labels : array of int, shape (n,)
-        The true classes, or the predictions used in their place.
+        The true classes, or the predictions used instead.
     target : int or None
         The class that images should be assigned to.
     unit : {"pixel", "entry", "channel"}
-        What k counts.
+        The unit that k counts.
     k : int
-        Budget of the search.
+        Largest number of changed units.
     originals : array, shape (n, ...)
         The images without the perturbation.
     result : Result
@@ -87,7 +87,7 @@ class UniversalPerturbation:
     def converged(self) -> bool:
         """Whether the search ended at a stationary point, and not at its limit of iterations.
 
-        This does not tell how strong the perturbation is; `accuracy_after` and `target_rate` do.
+        This is unrelated to the strength of the perturbation, which `accuracy_after` and `target_rate` measure.
         """
         return self.result.converged
 

@@ -43,26 +43,27 @@ _NOTHING = "no full move of another pixel lowers the hinge to first order"
 @stored("solver/greedy_saturation")
 @dataclass(frozen=True, slots=True)
 class GreedySaturation(Solver):
-    r"""Add pixels one by one, each moved to an end of the range in every image; for the objective `Attack`.
+    r"""Greedy search for the objective `Attack`: add pixels one by one, each set to an end of the range in every image.
 
     .. math:: G_j = \max_{v \in \{a, b\}} \frac1m \sum_i \frac{\partial \bar h_i}{\partial x_{ij}'} (x_{ij}' - v),
               \qquad \bar h_i = \max\bigl(h(Z(x_i'), y_i), -\kappa\bigr)
 
     :math:`G_j` is the decrease, to first order, of the mean hinge on m images if entry j of every perturbed image moves
-    to an end v of the range [a, b]. In each iteration the entries of single pixels make these moves, for the pixels
-    with the largest sums of positive :math:`G_j`; the one for which the mean hinge is then lowest joins.
+    to an end v of the range [a, b]. In each iteration, these moves are tried for the single pixels with the largest
+    sums of positive :math:`G_j`, and the pixel with the lowest mean hinge is added.
 
     Parameters
     ----------
     target : int, optional
-        Choose pixels by the hinge towards this class, whatever the target of the objective. The strongest perturbation
+        Choose pixels by the hinge towards this class instead of that of the objective. The strongest perturbation
         without a target often moves most images to one class.
     batch : BatchRule
-        How many images to draw in an iteration; `FixedBatch(500)` by default. Other rules stay at their first size.
+        The number of images to draw in an iteration. Default: `FixedBatch(500)`. Only the first size of other rules is
+        used.
     candidates : int
-        How many pixels are tried in an iteration, >= 1; with 1 the gain to first order decides.
+        The number of pixels tried in an iteration, >= 1; with 1 the first-order gain decides.
     rounds : int
-        The budget is used in at most so many iterations: in each, ``ceil(k / rounds)`` pixels join.
+        The largest number of iterations, >= 1: each adds ``ceil(k / rounds)`` pixels.
 
     Raises
     ------
@@ -73,10 +74,10 @@ class GreedySaturation(Solver):
 
     Notes
     -----
-    Without a target, the first pixels increase the distance by more than they decrease the hinge, so that gradient
-    steps on f from zero find no small perturbation, while several pixels together do mislead. Hence the distance does
-    not count here. Cost: ``4 + candidates`` calls of the model on a batch per iteration. Heuristic, and greedy: a pixel
-    that has joined is not moved again.
+    Without a target, the first pixels increase the distance by more than they decrease the hinge. Gradient steps on f
+    from zero therefore find no small perturbation, although several pixels together do mislead the model, and this
+    search ignores the distance. Cost: ``4 + candidates`` calls of the model on a batch per iteration. Guarantee:
+    heuristic; a pixel that was added is not changed again.
 
     Examples
     --------

@@ -54,8 +54,8 @@ def universal_perturbation(
               \quad\text{subject to}\quad \delta \text{ non-zero in at most k pixels}
 
     where the perturbed images :math:`x_i'` stay within their range and :math:`h_i` is a hinge of the logits; see
-    `hardthresh.attacks.Attack`. This is a robustness test: how a model predicts images with a few broken pixels, and
-    whether a defence helps. Use it on models that you are allowed to test.
+    `hardthresh.attacks.Attack`. This is a robustness test of the predictions for images with a few broken pixels, and
+    of defences against them. Use it on models that you are allowed to test.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def universal_perturbation(
     y : array of int, shape (n,), optional
         The true classes. Default: the classes that the model predicts.
     k : int
-        Budget, from 0 to the number of pixels, entries or channels (see `unit`).
+        Largest number of changed units, from 0 to the number of pixels, entries or channels (see `unit`).
     target : int, optional
         The class that images should be assigned to. Default: any wrong class.
     space : {"pixel", "tanh", "tanh-paper"}
@@ -79,9 +79,9 @@ def universal_perturbation(
     clip : pair of float
         Range of the images.
     unit : {"pixel", "entry", "channel"}
-        What k counts: pixels, with all their channels; single entries of the image; or whole channels.
+        The unit that k counts: pixels, with all their channels; single entries of the image; or whole channels.
     loss : {"label", "top2"}
-        The hinge without a target; "top2" is that of the paper's code, and weaker.
+        The hinge without a target. "top2" is that of the code of the paper, which gives weaker perturbations.
     c, kappa : float
         Weight of the hinge, and margin by which the logit of a wrong class should exceed the others.
     solver : Solver, optional
@@ -118,13 +118,12 @@ def universal_perturbation(
 
     Notes
     -----
-    Cost: at most three calls of the model on a mini-batch per iteration of each search by steps; nine on 500 images for
-    each pixel of a greedy search. Heuristic: the problem is not convex, and a stronger perturbation may exist; finding
-    none does not prove that a model is robust. Searches by steps that differ only in their mini-batches end at
-    perturbations of very different strength, and with few pixels and no target they often end where they began, which
-    is why there are several, of two kinds. In pixel space a search by steps often ends early, at a point where the
-    gradient vanishes: once the perturbation has made a pixel black or white in every image, a larger change has no
-    effect.
+    Cost: at most three calls of the model on a mini-batch per iteration of each gradient search; nine calls on 500
+    images for each pixel of a greedy search. Heuristic: the problem is not convex, and a stronger perturbation may
+    exist; finding none does not prove that a model is robust. Gradient searches that differ only in their mini-batches
+    end at perturbations of very different strength, and with few pixels and no target they often end at zero. Therefore
+    several searches of two kinds are run. In pixel space a gradient search often ends early at a point with zero
+    gradient: once the perturbation has made a pixel black or white in every image, a larger change has no effect.
 
     Some searches end at `max_iter` instead, as all searches of the paper do, which have a fixed number of iterations.
     There is no warning, because the strength of the perturbation is measured whether or not the search converged;
@@ -132,8 +131,8 @@ def universal_perturbation(
 
     References
     ----------
-    *Probabilistic IHT*, Section 5.1; N. Carlini and D. Wagner (2017), Towards evaluating the robustness of neural
-    networks, *IEEE Symposium on Security and Privacy*.
+    Bergamaschi, Cristofari, Kungurtsev and Rinaldi (2025), *Probabilistic IHT*, Section 5.1; N. Carlini and D. Wagner
+    (2017), Towards evaluating the robustness of neural networks, *IEEE Symposium on Security and Privacy*.
 
     Examples
     --------

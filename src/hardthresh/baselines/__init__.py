@@ -1,4 +1,4 @@
-"""Methods to compare with: Frank-Wolfe, greedy and low-rank methods."""
+"""Baseline methods for comparison: Frank-Wolfe, greedy and low-rank methods."""
 
 from .balls import Ball, GroupBall, L1Ball, NuclearBall
 from .bfgd import BFGD, bfgd

@@ -77,7 +77,7 @@ class Ball(Constraint):
 
     @abstractmethod
     def vertex(self, gradient: Array) -> Atom:
-        """Return an extreme point with the smallest product with a gradient: the linear minimisation oracle."""
+        """Return an extreme point with the smallest inner product with a gradient (the linear minimisation oracle)."""
 
     @abstractmethod
     def opposite(self, atom: Atom) -> Atom:
@@ -93,7 +93,7 @@ class Ball(Constraint):
 
     @abstractmethod
     def slopes(self, gradient: Array, atoms: Sequence[Atom]) -> np.ndarray:
-        """Return the product of a gradient with each atom."""
+        """Return the inner product of a gradient with each atom."""
 
     @abstractmethod
     def _project(self, z: Array) -> Array:
@@ -233,7 +233,7 @@ class L1Ball(Ball):
         return slopes
 
     def reference_project(self, z: Array) -> Projection:
-        """Return the projection by bisection: the slow twin, for tests only."""
+        """Return the projection by bisection, for tests only."""
         z = np.asarray(z)
         point = np.sign(z) * _reference_shrunken(np.abs(z), self.radius)
         return Projection(point, Coordinates(np.flatnonzero(point)))
@@ -318,7 +318,7 @@ class GroupBall(Ball):
         return np.array([values[indices] @ entries for indices, entries in (atom.parts for atom in atoms)])
 
     def reference_project(self, z: Array) -> Projection:
-        """Return the projection by bisection: the slow twin, for tests only."""
+        """Return the projection by bisection, for tests only."""
         z = np.asarray(z, dtype=float)
         point = np.zeros_like(z)
         groups = [self._grouping.numbers == g for g in range(self._grouping.count)]

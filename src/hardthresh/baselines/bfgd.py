@@ -46,7 +46,7 @@ class BFGDState(State):
 @stored("solver/bfgd")
 @dataclass(frozen=True, slots=True)
 class BFGD(Solver):
-    r"""Bi-factored gradient descent, over the factors of :math:`W = U V^\top`.
+    r"""Bi-factored gradient descent on the factors of :math:`W = U V^\top`.
 
     .. math:: U_{t+1} = U_t - \eta \nabla f(W_t) V_t, \qquad V_{t+1} = V_t - \eta \nabla f(W_t)^\top U_t, \qquad
               \eta = \frac{1}{20 L \left\| \begin{pmatrix} U_0 \\ V_0 \end{pmatrix} \right\|_2^2
@@ -69,11 +69,10 @@ class BFGD(Solver):
 
     Notes
     -----
-    The step is that of the theory, which is short: expect ten to a hundred times as many iterations as `svp`. Cost: one
+    The step is the short one of the theory: expect ten to a hundred times as many iterations as with `svp`. Cost: one
     gradient per iteration and O((p + q) r^2) for the bases; whole matrices are decomposed at the start only. Guarantee:
     linear convergence for restricted strongly convex f from a start that is near enough (Park et al. 2018, Theorem 4.4,
-    for balanced factors). A run whose steps have become short ends because f no longer changes, which does not prove
-    that it is near a minimum.
+    for balanced factors). A run with short steps may end because f hardly changes, although it is not near a minimum.
 
     References
     ----------

@@ -29,7 +29,7 @@ from hardthresh.steps.line_search import ARMIJO
 from .balls import Atom, Ball, L1Ball
 
 Variant = Literal["plain", "away", "pairwise"]
-_TIE = 1e-9  # of the duality gap; arbitrary: after a refit all slopes are equal but for rounding
+_TIE = 1e-9  # of the duality gap; arbitrary: after a refit all slopes are equal up to rounding
 
 
 @stored("state/frank_wolfe", upgrades=[upgrade_supports])
@@ -63,7 +63,8 @@ class FrankWolfeState(State):
 class DualityGap(StopRule):
     """Stop when the duality gap of a Frank-Wolfe run is below ``tol`` times the scale of f.
 
-    The scale is ``max(|f|, |f_null - f|)``. For a convex f the gap is an upper bound of what is left to gain.
+    The scale is ``max(|f|, |f_null - f|)``. For convex f, the gap is an upper bound on the distance of f from its
+    minimum.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ class DualityGap(StopRule):
 @stored("solver/frank_wolfe")
 @dataclass(frozen=True, slots=True)
 class FrankWolfe(Solver):
-    r"""Frank-Wolfe over a ball with sparse extreme points (atoms), of which each iteration adds one.
+    r"""Frank-Wolfe over a ball with sparse extreme points (atoms); each iteration adds one atom.
 
     .. math:: s_t = \arg\min_{s \in C} \langle \nabla f(w_t), s \rangle, \qquad
               w_{t+1} = w_t + \gamma_t d_t, \qquad \gamma_t = \arg\min_\gamma f(w_t + \gamma d_t)
@@ -97,8 +98,8 @@ class FrankWolfe(Solver):
 
     1. the direction: :math:`d = s - w` (plain); or :math:`w - a` away from the active atom a with the largest product
        with the gradient, if that descends more steeply (away); or :math:`s - a` (pairwise);
-    2. the step: as long as the weights of the atoms allow, exact for quadratic objectives, else the minimiser of the
-       quadratic model, shortened until f falls enough;
+    2. the step, at most as long as the weights of the atoms allow: exact for quadratic objectives, otherwise the
+       minimiser of the quadratic model, shortened until f decreases sufficiently;
     3. with `corrective`: minimise f on the span of the active atoms, without the ball. If the minimiser is outside of
        it, the plain variant goes as far as the boundary; the others, which can move along it, do not refit.
 
@@ -120,9 +121,9 @@ class FrankWolfe(Solver):
 
     Notes
     -----
-    It solves the *convex* problem over the ball; its points have at most one atom per iteration. Without refitting, an
-    entry that has become non-zero stays so in the plain variant. As long as the points are inside of the ball,
-    `corrective` over the l1 ball is orthogonal matching pursuit.
+    The method solves the *convex* problem over the ball; its points have at most one atom per iteration. Without
+    refitting, an entry that has become non-zero stays so in the plain variant. As long as the points are inside of the
+    ball, `corrective` over the l1 ball is orthogonal matching pursuit.
 
     Cost: one data pass per iteration for the gradient and about s/d for the step, with s non-zeros of d; for the
     nuclear ball an objective that cannot use factors needs a full pass for it, and the support a decomposition. A
@@ -187,7 +188,7 @@ class FrankWolfe(Solver):
         if state.settled:
             return replace(state, iteration=state.iteration + 1, step=0.0)
         point, mixture, step = self._step(objective, constraint, state)
-        found = constraint.project(point)  # the point itself, but for rounding
+        found = constraint.project(point)  # the point itself, up to rounding
         prediction = None
         refitted = _refit(objective, constraint, found, self.variant == "plain") if self.corrective else None
         if refitted is not None:
@@ -307,7 +308,7 @@ def frank_wolfe(
     Returns
     -------
     Result
-        ``history`` has also the ``"gap"``. A run that ends at `max_iter` says so in ``status`` and ``converged``.
+        ``history`` has also the ``"gap"``. ``status`` and ``converged`` show whether the run ended at `max_iter`.
 
     Raises
     ------

@@ -147,14 +147,14 @@ class Oblivious(_Greedy):
               w = \arg\min \{ f(w) : w_j = 0 \text{ for } j \notin S \}
 
     with the null model :math:`w_0` or, if a run starts at another point, the minimiser on the support of that point,
-    which stays chosen. Each iteration adds one coordinate and refits, so the history is by k. A coordinate that does
-    not lower f in addition to the chosen ones, such as a duplicate, is skipped.
+    which stays chosen. Each iteration adds one coordinate and refits, so row t of the history is for k = t. A
+    coordinate that does not lower f in addition to the chosen ones, such as a duplicate, is skipped.
 
     Parameters
     ----------
     normalize : bool
-        Rank by :math:`\nabla_j f^2 / 2 H_{jj}`, the decrease of f (to second order) by one coordinate alone, which does
-        not depend on the scale of the columns.
+        Whether to rank coordinates by :math:`\nabla_j f^2 / 2 H_{jj}`, the second-order decrease of f by one coordinate
+        alone, which does not depend on the scale of the columns.
 
     Raises
     ------
@@ -204,7 +204,7 @@ class Oblivious(_Greedy):
 @stored("solver/forward_greedy")
 @dataclass(frozen=True, slots=True)
 class ForwardGreedy(_Greedy):
-    r"""Add one coordinate per iteration, the one of the largest score at the current point, and refit.
+    r"""Forward selection: add the coordinate with the largest score at the current point, and refit.
 
     .. math:: j = \arg\max_{j \notin S} |\nabla_j f(w)| \;\text{("correlation")}, \quad
               \frac{\nabla_j f(w)^2}{2 H_{jj}} \;\text{("normalized")}, \quad
@@ -266,7 +266,7 @@ class ForwardGreedy(_Greedy):
 @stored("solver/adaptive_forward_backward")
 @dataclass(frozen=True, slots=True)
 class AdaptiveForwardBackward(_Greedy):
-    r"""Adaptive forward-backward selection (FoBa): add by the decrease of f, drop while the increase is small.
+    r"""Adaptive forward-backward selection (FoBa).
 
     One iteration:
 

@@ -28,8 +28,8 @@ def svp(
     rank : int
         r >= 0.
     step : float, optional
-        :math:`\mu > 0`; it multiplies the gradient of the *mean* loss. Default: one over an estimate of the largest
-        curvature (about 20 more data passes), which for the observed entries of a matrix is the paper's step 1.
+        :math:`\mu > 0`, which multiplies the gradient of the *mean* loss. Default: the inverse of an estimate of the
+        largest curvature (about 20 more data passes), which for matrix completion is the step 1 of the paper.
     max_iter, tol, **settings :
         As for `hardthresh.minimize`.
 
@@ -48,8 +48,8 @@ def svp(
     -----
     It is ``IHT(step=Fixed(step))`` over ``Rank(rank)``. Cost: a gradient and a truncated singular value decomposition
     per iteration. Guarantee: linear convergence to the minimum with step 1/(1 + delta) for measurements of a restricted
-    isometry constant delta < 1/3 (Jain, Meka and Dhillon 2010, Theorem 1.1); a step that is too long diverges, and the
-    run says so.
+    isometry constant delta < 1/3 (Jain, Meka and Dhillon 2010, Theorem 1.1); with a step that is too long the run
+    diverges, and ends with the status ``DIVERGED``.
 
     References
     ----------

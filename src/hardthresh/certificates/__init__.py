@@ -1,4 +1,4 @@
-"""Certificates: which optimality conditions an answer satisfies, and what each of its features is worth."""
+"""Certificates: optimality conditions of a solution, lower bounds, and the effect of each of its features."""
 
 from hardthresh.core.gap import relative_gap
 

@@ -20,20 +20,21 @@ _LISTED = 30
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A support whose refitted objective is near that of a model.
+    """A support whose refitted objective is close to that of a model.
 
     Attributes
     ----------
     numbers : tuple of int
-        Its features, or groups, by their numbers.
+        The numbers of its features or groups.
     names : tuple of str
-        Their names.
+        The names of its features or groups.
     value : float
-        The minimum of the objective on it.
+        The minimum of the objective on this support.
     excess : float
-        By how much that exceeds the value of the model, as a share of this; negative if it is lower.
+        The relative increase of `value` over the value of the model; negative for a decrease.
     removed, added : tuple of str
-        What the model has and the support has not, and the reverse; both empty for the support of the model.
+        The names that are only in the model, and those that are only in this support; both are empty for the support of
+        the model.
     """
 
     numbers: tuple[int, ...]
@@ -46,33 +47,33 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Alternatives:
-    """The supports that were found to fit nearly as well as that of a model; ``print`` shows how they differ.
+    """Supports that fit nearly as well as that of a model; ``print`` shows how they differ.
 
     Attributes
     ----------
     supports : tuple of Alternative
-        The supports, that of the model among them, by increasing value.
+        The supports, including that of the model, by increasing value.
     value : float
         The value of the objective at the model.
     tolerance : float
         The largest `excess` of a support.
     unit : {"feature", "group"}
-        What is exchanged.
+        Whether features or groups are exchanged.
     more : bool
-        Whether more supports were found than are listed, the best ones; the model is always among these, if need be in
-        the place of the last one.
+        Whether more supports were found than are listed. Those with the lowest values are listed, and the model is
+        always listed, if necessary instead of the last one.
     exact : bool
-        Whether all exchanges of each support that was examined were compared exactly. Otherwise they were ranked by a
-        quadratic model, and the best ones refitted.
+        Whether all exchanges of each examined support were compared exactly. Otherwise a quadratic model ranked them,
+        and the best ones were refitted.
     examined : int
         The number of supports whose exchanges were compared.
     complete : bool
-        Whether it is proved that no other support is within the tolerance or, if there are `more`, that none is better
-        than these, the model aside. Exchanges alone prove nothing.
+        Whether it is proved that no other support is within the tolerance or, if `more` is True, that no other support
+        is better than those listed (apart from the model). Exchanges alone prove nothing.
     reason : str
-        Why a proof that was asked for is missing, or the exchanges ended early; else empty.
+        Why a requested proof is missing, or why the exchanges ended early; otherwise empty.
     subject : str
-        What the support is compared with, if not the model that it was asked from.
+        What the supports are compared with, if not the model whose method was called.
     """
 
     supports: tuple[Alternative, ...]
@@ -88,7 +89,7 @@ class Alternatives:
 
     @property
     def shares(self) -> Mapping[str, float]:
-        """The share of the supports that each feature, or group, occurs in; the largest first."""
+        """The share of the supports that contain each feature or group, by decreasing share."""
         counts: dict[str, int] = {}
         for support in self.supports:
             for name in support.names:
@@ -98,12 +99,12 @@ class Alternatives:
 
     @property
     def own(self) -> tuple[str, ...]:
-        """The features, or groups, of the model."""
+        """The features or groups of the model."""
         return next(support.names for support in self.supports if not support.added and not support.removed)
 
     @property
     def substitutes(self) -> Mapping[str, tuple[tuple[str, float], ...]]:
-        """For each feature of the model, those that replace it alone, each with its `excess`; the closest first."""
+        """For each feature of the model, its single substitutes with their `excess`, by increasing excess."""
         found: dict[str, list[tuple[str, float]]] = {name: [] for name in self.own}
         for support in self.supports:
             if len(support.added) == len(support.removed) == 1:
@@ -111,10 +112,10 @@ class Alternatives:
         return {name: tuple(pairs) for name, pairs in found.items()}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the supports as numbers, words and lists, which `json` can write.
+        """Return the supports as a dict of numbers, strings and lists, which `json` can write.
 
-        With ``complete`` and ``more``, which tells that not all could be listed, it is proved that none is better than
-        those that are, the model aside; with ``complete`` alone, that there is no other.
+        If ``complete`` is True, it is proved that there is no other support or, if ``more`` is also True, that no other
+        support is better than those listed (apart from the model).
         """
         return {
             "value": self.value,
@@ -136,7 +137,7 @@ class Alternatives:
     def to_frame(self) -> pandas.DataFrame:
         """Return one row for each support, by increasing value, as a pandas data frame.
 
-        Lists hold its features, and those that it has instead of features of the model.
+        Columns with lists contain its features, and the features that differ from the model.
 
         Raises
         ------

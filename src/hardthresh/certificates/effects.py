@@ -1,4 +1,4 @@
-"""What each chosen feature is worth to a fitted model: what it costs to leave it out, or to exchange it."""
+"""The effect of each chosen feature on the objective: the cost of removing it and of its best substitute."""
 
 from __future__ import annotations
 
@@ -33,18 +33,20 @@ WIDEST = 1000
 
 @dataclass(frozen=True, slots=True)
 class UnitEffect:
-    """What a chosen feature, or group of features, is worth to a fitted model.
+    """The effect on the objective of removing or replacing a chosen feature, or group of features.
 
     Attributes
     ----------
     unit : int
         The coordinate, or the number of the group.
     drop_cost : float
-        The rise of the objective when it leaves the model and the others are refitted.
+        The increase of the objective when the unit is removed and the others are refitted.
     substitute : int or None
-        The coordinate, or group, that replaces it best; None if none helps, or if they were not compared.
+        The coordinate or group that is its best substitute; None if none lowers the objective, or if substitutes were
+        not compared.
     substitute_cost : float
-        The rise of the objective after this exchange and a refit; negative if it falls, NaN without a substitute.
+        The increase of the objective after this exchange and a refit; negative for a decrease, NaN without a
+        substitute.
     """
 
     unit: int
@@ -55,7 +57,7 @@ class UnitEffect:
 
 @serial_blas()
 def unit_effects(objective: LinearObjective, constraint: Constraint, w: Array) -> tuple[UnitEffect, ...]:
-    r"""Return for each chosen coordinate, or group, what leaving it out costs, and its closest substitute.
+    r"""Return the cost of removing each chosen coordinate or group, and its best substitute.
 
     .. math:: \min_{\mathrm{supp}(v) \subseteq S \setminus i} f(v) - f(w), \qquad
               \min_{j \notin S} \; \min_{\mathrm{supp}(v) \subseteq S \setminus i \cup j} f(v) - f(w)
@@ -65,14 +67,14 @@ def unit_effects(objective: LinearObjective, constraint: Constraint, w: Array) -
     objective : LinearObjective
         f.
     constraint : Constraint
-        The set; its free coordinates stay in the model and have no entry.
+        The constraint set. Its free coordinates stay in the model and have no entry.
     w : array, shape (d,)
         A minimiser of f on its support S.
 
     Returns
     -------
     tuple of UnitEffect
-        In the order of the units; empty if the groups are too wide to examine, as for `swap_certificate`.
+        In the order of the units; empty if the groups have too many columns, as for `swap_certificate`.
 
     Raises
     ------
@@ -81,12 +83,12 @@ def unit_effects(objective: LinearObjective, constraint: Constraint, w: Array) -
 
     Notes
     -----
-    Cost: s + 1 data passes for a support of s coordinates; for each unit two refits, of O(n s^2) per Newton step. Over
-    blocks one reading, and another one if substitutes are not in the working set.
+    Cost: s + 1 data passes for a support of s coordinates; for each unit two refits, of O(n s^2) per Newton step. For a
+    table in blocks, one pass over the table, and another one if substitutes are not in the working set.
 
-    The costs of leaving units out are those of refits. The substitute is the best one by the quadratic model of f
-    (`hardthresh.solvers.exchange_model`), and its cost is that of a refit: exact for the squared loss without bounds up
-    to rounding, else a heuristic for which one is the closest.
+    Guarantee: all costs are computed by refits. The substitute is the best one by the quadratic model of f
+    (`hardthresh.solvers.exchange_model`): for the squared loss without bounds it is exact up to rounding, otherwise
+    heuristic.
 
     Examples
     --------
@@ -147,16 +149,16 @@ def _without(objective: LinearObjective, constraint: Constraint, at: Evaluation,
 
 @serial_blas()
 def standard_errors(objective: Any, at: Evaluation, support: Support, n: float) -> np.ndarray:
-    r"""Return the standard errors of the coefficients of a fitted model, as if its features had been given.
+    r"""Return model-based standard errors of the coefficients of a fitted model, for features chosen in advance.
 
     .. math:: \sqrt{\operatorname{diag}\bigl(\tfrac{\phi}{n} H^{-1} H_0 H^{-1}\bigr)}
 
     with H the Hessian of f on the support and :math:`H_0` that of the mean loss, without the ridge. The dispersion is
-    :math:`\phi = 1` for losses that are minus a log-likelihood, and for others :math:`n / (n - s)` times the
+    :math:`\phi = 1` for losses that are negative log-likelihoods. For other losses it is :math:`n / (n - s)` times
     `Loss.dispersion`: the residual variance for the squared loss, and Pearson's estimate for amounts. H is the
-    *observed* Hessian. Programs that take the expected one have other standard errors of amounts and of negative
-    binomial counts, for which the two differ. **They are not valid after selection**: the same rows chose the
-    features, so that intervals of two standard errors may cover the true coefficient far less often than 95 %.
+    *observed* Hessian. Programs that use the expected Hessian return other standard errors for amounts and for negative
+    binomial counts, for which the two differ. **The standard errors are not valid after selection**: if the same rows
+    chose the features, intervals of two standard errors may cover the true coefficient far less often than 95 %.
 
     Parameters
     ----------
@@ -177,7 +179,7 @@ def standard_errors(objective: Any, at: Evaluation, support: Support, n: float) 
 
     Notes
     -----
-    Cost: O(n s^2). For one output; see `row_standard_errors` for several.
+    Cost: O(n s^2). The function is for one output; see `row_standard_errors` for several.
     """
     exact = objective.double()
     indices = support.indices
@@ -257,15 +259,15 @@ def robust_errors(
     counts: np.ndarray | None = None,
     groups: np.ndarray | None = None,
 ) -> np.ndarray:
-    r"""Return the standard errors of the coefficients of a fitted model that hold whatever the variance of the rows.
+    r"""Return heteroscedasticity-robust standard errors (HC3) of the coefficients of a fitted model.
 
     .. math:: \sqrt{\operatorname{diag}\Bigl(H^{-1} \sum_i \frac{g_i g_i^\top}{(1 - h_i)^2} H^{-1}\Bigr)}
 
     with H the Hessian of f on the support, :math:`g_i = \omega_i \ell'(y_i, u_i) x_i` the gradient of a row, and
     :math:`h_i = \omega_i \ell''(y_i, u_i) x_i^\top H^{-1} x_i` its leverage: the HC3 errors, which are close to those
     of the jackknife. With m groups of rows, the gradients of a group are summed, without a division, and the variance
-    is m / (m - 1) times (n - 1) / (n - s) times that of the formula. They hold asymptotically, in n or in m. As for
-    `standard_errors`, **they are not valid after selection**.
+    is m / (m - 1) times (n - 1) / (n - s) times that of the formula. They are asymptotically valid as n, or m with
+    groups, grows. As for `standard_errors`, **they are not valid after selection**.
 
     Parameters
     ----------
@@ -276,19 +278,19 @@ def robust_errors(
     support : Support
         The support, with the free coordinates.
     counts : array, shape (n,), optional
-        How often each row is repeated, where the weights say that; default once, whatever the weights are.
+        The number of repetitions of each row, if the weights are frequencies. Default: one, for any weights.
     groups : array, shape (n,), optional
         The group of each row.
 
     Returns
     -------
     array, shape (s,)
-        NaN as for `standard_errors`, and where one row alone determines a coefficient.
+        The standard errors; NaN as for `standard_errors`, and if a single row determines a coefficient.
 
     Notes
     -----
-    With few rows the residuals of a fit are smaller than the errors, most at large leverages, and HC3 makes up for
-    most of it: after splits of tables of 40 to 4000 rows, neither HC1 nor HC2 covers more often
+    With few rows the residuals of a fit are smaller than the errors, especially at large leverages, and HC3 corrects
+    most of this: after splits of tables of 40 to 4000 rows, neither HC1 nor HC2 has a higher coverage
     (``benchmarks/inference.py``). Cost: O(n s^2).
 
     References

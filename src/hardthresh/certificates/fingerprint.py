@@ -1,4 +1,4 @@
-"""Fingerprints of problems, which tell whether a stored search is about the problem at hand."""
+"""Fingerprints of problems, to check whether a stored search belongs to a given problem."""
 
 from __future__ import annotations
 

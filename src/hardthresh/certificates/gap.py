@@ -1,4 +1,4 @@
-"""The gap between an answer and a lower bound, in words."""
+"""The gap between a solution and a lower bound, as text."""
 
 from __future__ import annotations
 

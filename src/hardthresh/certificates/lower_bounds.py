@@ -35,7 +35,7 @@ _NEAR = 0.02
 
 @serial_blas()
 def lower_bound(objective: Any, constraint: Constraint, at: Evaluation, *, rounds: int = ROUNDS) -> float | None:
-    r"""Return a number that the objective is nowhere below on the constraint set, by a convex relaxation.
+    r"""Return a lower bound of the objective on the constraint set, by a convex relaxation.
 
     For f convex, and D >= 0 such that :math:`f_0(w) = f(w) - \tfrac{1}{2} w^\top D w` is convex too, every point v with
     the gradient :math:`g = \nabla f_0(v)`, zero on free coordinates, has
@@ -43,42 +43,42 @@ def lower_bound(objective: Any, constraint: Constraint, at: Evaluation, *, round
     .. math:: f(w) \ge f_0(v) - g^\top v - \sum_{\text{k largest}} \frac{g_j^2}{2 D_j}
               \qquad \text{for all } w \text{ with at most k non-zeros}
 
-    because :math:`f_0` is above its tangent at v, and the sum is what k coordinates can lower the tangent and the ridge
-    by. It is best where v minimises :math:`f_0 + \Omega`, with the perspective :math:`\Omega` of the ridge. D is the
-    ridge of f, and for least squares with more rows than columns it is larger, see `convexity`. Without any D the bound
-    is the minimum of all columns.
+    because :math:`f_0` is above its tangent at v, and the sum is the largest decrease of the tangent plus the ridge by
+    k coordinates. The bound is highest if v minimises :math:`f_0 + \Omega`, with the perspective :math:`\Omega` of the
+    ridge. D is the ridge of f; for least squares with more rows than columns it is larger, see `convexity`. With D = 0
+    the bound is the minimum of f over all columns.
 
     Parameters
     ----------
     objective : LinearModel or FlatModel
         f, with a convex loss.
     constraint : Constraint
-        The set: coordinates, with or without bounds, or groups of them. Of groups that overlap the bound is the minimum
-        of all columns.
+        The set: coordinates, with or without bounds, or groups of them. For overlapping groups the bound is the minimum
+        of f over all columns.
     at : Evaluation
-        f at a point of the set, such as the answer: where the search for v begins.
+        f at a point of the set, such as the solution, where the search for v starts.
     rounds : int
-        Limit of data passes, >= 1. Of Gram matrices of all columns, which bounds without a ridge need, it allows 2^30
-        products for each pass.
+        Largest number of data passes, >= 1. For a Gram matrix of all columns, which bounds without a ridge need, each
+        pass allows 2^30 multiplications.
 
     Returns
     -------
     float or None
-        None where no bound is known: without a ridge if there are no more examples than columns, or more than 512
-        columns of another loss than the squared one; for a loss that is not convex or has a kink; and for a model of
-        blocks, which keeps no predictions to go on from.
+        The bound. None if no bound is known: without a ridge, if there are no more examples than columns, or more than
+        512 columns with a loss other than the squared one; for a loss that is not convex or has a kink; and for a table
+        in blocks, whose predictions are not stored.
 
     Notes
     -----
-    A proof, up to rounding, wherever the search for v ends; by Fenchel's inequality the bound is that of the dual
-    problem at :math:`a_i = \omega_i \ell'(u_i)`, since :math:`\ell^*(\ell'(u)) = u \, \ell'(u) - \ell(u)`. So a loss
-    needs no formula for its conjugate. Bounds of coordinates limit what these can lower the tangent by. The rounding
-    of each of its terms is taken off.
+    Guarantee: a proof up to rounding, for any v at which the search ends. By Fenchel's inequality the bound is that of
+    the dual problem at :math:`a_i = \omega_i \ell'(u_i)`, since :math:`\ell^*(\ell'(u)) = u \, \ell'(u) - \ell(u)`, so
+    no formula for the conjugate of the loss is needed. Bounds of coordinates limit their decrease of the tangent. The
+    rounding error of each term is subtracted.
 
     The search is Newton's method on a working set of columns: each round takes one data pass, which gives a bound and
     the columns to add, and the Hessian of the working set; the quadratic model with :math:`\Omega` is minimised there
-    by accelerated proximal gradient steps. It ends with `rounds`, with 512 columns, or when the bound is within 2 % of
-    the gap from what the relaxation can give. Data in float32 are taken as exact.
+    by accelerated proximal gradient steps. It ends after `rounds`, with 512 columns, or when the bound is within 2 % of
+    the gap from the value of the relaxation. Data in float32 are treated as exact.
 
     References
     ----------

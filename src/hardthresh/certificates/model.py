@@ -32,7 +32,7 @@ from .swap import SwapCertificate, listed, swap_certificate
 )
 @dataclass(frozen=True, slots=True)
 class ModelCertificate:
-    """First-order conditions and one-swap optimality of a fitted model; ``print`` shows it as sentences.
+    """First-order conditions and one-swap optimality of a fitted model; ``print`` shows them as text.
 
     Attributes
     ----------
@@ -42,29 +42,29 @@ class ModelCertificate:
         The best exchange of one chosen feature for another.
     exact : bool
         Whether `swap_optimal` is exact: the objective is quadratic, there are no bounds, all groups were examined, and
-        no exchange is undecided. Otherwise exchanges were only ranked by the quadratic model.
+        no exchange is undecided. Otherwise a quadratic model ranked the exchanges.
     value : float
-        The value of the objective at the model; of an objective in float32, computed in double precision.
+        The value of the objective at the model, computed in double precision.
     removed_name, added_name : str or None
-        The features, or groups of them, of the best exchange.
+        The features or groups of the best exchange.
     unit : {"feature", "group"}
-        What is exchanged.
+        Whether features or groups are exchanged.
     undecided_names : tuple of str
-        The features, or groups, that `swap` leaves undecided.
+        The features or groups that `swap` leaves undecided.
     fitted : bool
         Whether the coefficients of the chosen features are optimal: by the quadratic model, a refit would lower the
-        objective by at most `swap.tolerance`, or 1e-10 of the objective of the null model. If columns are nearly
-        dependent, this is a stronger condition than a small gradient. Of a loss with a kink, such as the pinball loss,
-        the subgradient that is nearest to zero is at most 1e-5 of the gradient of the null model.
+        objective by at most `swap.tolerance`, or 1e-10 times the objective of the null model. If columns are nearly
+        dependent, this is a stronger condition than a small gradient. For a loss with a kink, such as the pinball loss,
+        the condition is that the subgradient nearest to zero is at most 1e-5 times the gradient at the null model.
     subject : str
-        What it is about, if not the model that it was asked from.
+        What the certificate is about, if not the model whose method was called.
     lower_bound : float or None
-        A number that the objective is not below with any set of this size (`hardthresh.certificates.lower_bound`); None
-        if no bound is known, as without a ridge where there are no more rows than columns.
+        A lower bound of the objective over all sets of this size (`hardthresh.certificates.lower_bound`); None if no
+        bound is known, for example without a ridge if there are no more rows than columns.
     gap : float or None
-        How far it is below `value`, as a share of how far that is above the least value of the objective
-        (`hardthresh.certificates.relative_gap`): 0 where the model is proved to be the best, 1 where nothing is proved.
-        **A large gap says nothing against the model**: it is a weakness of the bound.
+        The relative gap between `lower_bound` and `value` (`hardthresh.certificates.relative_gap`): 0 if the model is
+        proved to be the best, 1 if nothing is proved. **A large gap does not mean that the model is poor**: it usually
+        means that the bound is weak.
     """
 
     stationarity: Certificate
@@ -99,7 +99,7 @@ class ModelCertificate:
     def swap_optimal(self) -> bool:
         """Whether no exchange of one chosen feature, or group, for another was found to lower the objective.
 
-        Groups that are too wide are not examined; ``swap.complete`` is then False.
+        Groups with too many columns are not examined; ``swap.complete`` is then False.
         """
         return self.swap.optimal
 
@@ -110,7 +110,7 @@ class ModelCertificate:
 
     @property
     def examined(self) -> bool:
-        """Whether any exchange was examined, or there is none."""
+        """Whether at least one exchange was examined, or no exchange exists."""
         return self.swap.complete or self.swap.tried > 0
 
     @property
@@ -120,14 +120,14 @@ class ModelCertificate:
         return None if swap.removed is None or swap.added is None else (swap.removed, swap.added)
 
     def with_bound(self, bound: float, least: float) -> ModelCertificate:
-        """Return the certificate with a lower bound that a search has proved, if it is better than its own.
+        """Return the certificate with a given lower bound, if that is higher than its own.
 
         Parameters
         ----------
         bound : float
             The bound.
         least : float
-            A number that the objective never falls below; -inf if none is known.
+            A lower bound of the objective over all points; -inf if none is known.
         """
         if bound <= (-inf if self.lower_bound is None else self.lower_bound):
             return self
@@ -144,7 +144,7 @@ class ModelCertificate:
         L : float, optional
             As in `hardthresh.core.Certificate.is_stationary`.
         tol : float, optional
-            Relative tolerance of the gradient on the chosen features; by default only `fitted` is required of these.
+            Relative tolerance of the gradient on the chosen features. Default: only `fitted` is required for these.
         """
         return self.fitted and self.stationarity.is_stationary(L, inf if tol is None else tol)
 

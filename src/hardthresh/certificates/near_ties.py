@@ -33,9 +33,9 @@ _SLACK = 2.0
 """The search passes through supports up to so many times the tolerance. With 1 it finds 294 of the 297 supports within
 2 % of 36 data sets of 18 columns, with 2 all of them (tests/certificates/test_alternatives.py)."""
 _KEPT = 400
-"""The search goes on from at most so many supports of each level, the best ones."""
+"""The search continues from at most so many supports of each level, the best ones."""
 _EXAMINED = 5
-"""The search goes on from at most so many supports for each one that may be returned, and from 400 if that is more.
+"""The search continues from at most so many supports for each one that may be returned, and from 400 if that is more.
 Without ties it ends by itself: check 23 takes 4.2 for each of 100. Sets that tie are without number, as where n <= k.
 """
 _REMEMBERED = 1 << 25
@@ -58,12 +58,13 @@ def alternative_supports(
     unit: str = "feature",
     subject: str = "",
 ) -> Alternatives:
-    r"""Return supports of the size of a model's whose refitted objective exceeds the model's by a small share at most.
+    r"""Return other supports of the same size whose refitted objective is at most slightly higher than that of a model.
 
     .. math:: \min_{\mathrm{supp}(v) \subseteq S} f(v) \le f(w) + \tau |f(w)|
 
-    From the support of w, single coordinates, or groups, are exchanged breadth first, as long as the refitted value is
-    within twice the tolerance. Branch and bound then looks for those that this misses, if it is given time.
+    Starting from the support of w, single coordinates or groups are exchanged in a breadth-first search, as long as the
+    refitted value is within twice the tolerance. With a time limit, branch and bound then searches for the supports
+    that this misses.
 
     Parameters
     ----------
@@ -76,22 +77,22 @@ def alternative_supports(
     tolerance : float
         :math:`\tau`, in (0, 1].
     most : int
-        The most supports to return, those of the lowest values; >= 1.
+        The largest number of supports to return, >= 1. Those with the lowest values are returned.
     time_limit : float or None
-        The seconds that exchanges and the search by branch and bound may take together, >= 0; None for no limit, and 0
-        for exchanges alone, without a limit. Branch and bound is for least squares and single coordinates without
-        bounds; elsewhere the result says why there is no proof.
+        The seconds that exchanges and branch and bound may take together, >= 0; None for no limit, and 0 for exchanges
+        alone, without a limit. Branch and bound is for least squares and single coordinates without bounds; for other
+        problems ``reason`` of the result says why there is no proof.
     label : callable
         Returns the number and the name of a coordinate, or of a group, from its number.
     unit : {"feature", "group"}
-        What the names stand for.
+        Whether the names are those of features or of groups.
     subject : str
-        What w is, if not a model itself.
+        A description of w, if it is not a fitted model.
 
     Returns
     -------
     Alternatives
-        The supports that were found, that of w among them, by increasing value.
+        The supports that were found, including that of w, by increasing value.
 
     Raises
     ------
@@ -103,22 +104,22 @@ def alternative_supports(
 
     Notes
     -----
-    Cost: one data pass for each support that the search goes on from, at most 400 for each number of exchanges, and one
-    for each column that any of them has; and little for each refit. Of other than squared losses, a pass for each
+    Cost: one data pass for each expanded support, of which there are at most 400 for each number of exchanges, and one
+    for each column in any of them; the refits cost little. For losses other than the squared one, a pass for each
     column of each support, and at most `most` supports for each number of exchanges. Once `most` supports are within
-    the tolerance, the search goes on only from supports as good as these; and from 5 `most` supports in all, or 400 if
-    that is more, so that many ties end it, too. ``reason`` of the result then says so, as after Ctrl-C, which ends the
-    search with what was found. With n = 500, d = 5000 and k = 10, one second
-    for 100 supports, and three for the logistic loss. Of a table in blocks, two readings for each number of exchanges,
-    as long as what is read of the supports together fits into 32 MB.
+    the tolerance, only supports as good as these are expanded. In all at most 5 times `most` supports, or 400 if that
+    is more, are expanded, so many ties end the search; ``reason`` of the result then says so. After Ctrl-C, the
+    supports found so far are returned. With n = 500, d = 5000 and k = 10, 100 supports take one second, and three for
+    the logistic loss. A table in blocks is read twice for each number of exchanges, if the sums of these supports fit
+    into 32 MB.
 
-    Heuristic: a support is missed if each way to it by single exchanges passes through supports beyond twice the
-    tolerance. For the squared loss without bounds, all exchanges of one support are compared exactly
-    (`hardthresh.solvers.exchange_model`); for others they are ranked by the quadratic model, and refitted.
+    Guarantee: heuristic. A support is missed if every path to it by single exchanges passes through supports beyond
+    twice the tolerance. For the squared loss without bounds, all exchanges of one support are compared exactly
+    (`hardthresh.solvers.exchange_model`); for others the quadratic model ranks them, and the best are refitted.
 
-    A proof, up to rounding, where the result is `complete`: branch and bound has given up only nodes with lower bounds
-    beyond the tolerance, or above the last of `most` supports, and has solved all others. This takes longer than
-    `prove`, the more so the larger the tolerance.
+    If ``complete`` of the result is True, it is a proof up to rounding: branch and bound has pruned only nodes whose
+    lower bound is beyond the tolerance, or above the last of `most` supports, and has solved all others. This takes
+    longer than `prove`, especially with a large tolerance.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""How far a set of features is proved to be the best of its size."""
+"""The result of a proof that a set of features is the best of its size."""
 
 from __future__ import annotations
 
@@ -32,43 +32,45 @@ def _without_fingerprint(fields: Fields) -> Fields:
 )
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Proof:
-    """How far a model is proved to be the best of its size; ``print`` shows it as sentences.
+    """The result of a search for a proof that a model is the best of its size; ``print`` shows it as text.
 
     Attributes
     ----------
     value : float
         The objective of the model.
     upper_bound : float
-        The least objective that is known: that of the model, or of a better one that was found.
+        The lowest objective that is known: that of the model, or of a better set that was found.
     lower_bound : float or None
-        A number that the objective is not below with any set of this size; None if no bound is known.
+        A lower bound of the objective over all sets of this size; None if no bound is known.
     gap : float or None
-        How far that is below `upper_bound`, as `hardthresh.certificates.relative_gap`; None without a bound.
+        The relative gap between `lower_bound` and `upper_bound` (`hardthresh.certificates.relative_gap`); None without
+        a bound.
     proved : bool
-        Whether the set of `upper_bound` is proved to be the best, to 1e-6 relative at least, or to the rounding of the
-        objective; `status` says to how much.
+        Whether the set of `upper_bound` is proved to be the best, to at least 1e-6 relative or to the rounding of the
+        objective; `status` states the accuracy.
     n_nodes : int
-        How many nodes of the search tree, each of which is many sets, were bounded: 1 if only the bound of all together
-        was computed, 0 if none.
+        The number of nodes of the search tree whose bound was computed: 1 if only the bound of all sets was computed, 0
+        if none.
     seconds : float
         Wall time, over all runs.
     history : dict from str to array
-        How the bounds met: "seconds", "n_nodes", "lower_bound" and "upper_bound", for `hardthresh.report.plot_gap`.
+        The bounds over time: "seconds", "n_nodes", "lower_bound" and "upper_bound", for `hardthresh.report.plot_gap`.
     reason : str
-        Why the search ended, or why there was none.
+        Why the search ended, or why there was no search.
     features : tuple of str
-        The features, or groups, of a better set that was found; empty if there is none. They are those of the model if
-        its coefficients are not fitted to the rows that the proof is about: `same_features`.
+        The features or groups of a better set; empty if none was found. If only the coefficients are better, these are
+        the features of the model, and `same_features` is True.
     coef, intercept : array or float, or None
-        The coefficients of that set, and the intercept, as those of the model.
+        The coefficients of the better set and the intercept, with the shapes of those of the model.
     subject : str
-        What the proof is about, if not the model that it was asked from.
+        What the proof is about, if not the model whose method was called.
     state : State or None
-        Where the search can go on.
+        The state from which the search can be continued.
     problem : ProblemFingerprint or None
-        What tells whether it can go on with other data and settings; None where there is no search.
+        The fingerprint of data and settings, to check whether the search can be continued with given data; None without
+        a search.
     same_features : bool
-        Whether `features` are those of the model, only with other coefficients.
+        Whether `features` are those of the model, with other coefficients.
     """
 
     value: float
@@ -90,7 +92,7 @@ class Proof:
 
     @property
     def status(self) -> str:
-        """What is known, in a few words: "proved to 1e-9 relative", "gap 3 %", "nothing proved" or "no bound"."""
+        """A short summary: "proved to 1e-9 relative", "gap 3 %", "nothing proved" or "no bound"."""
         if self.proved:
             gap = self.gap if self.gap is not None and self.gap <= PROVED else 0.0
             return f"proved to {_rounded_up(max(gap, BranchAndBound().tol))} relative"
@@ -100,11 +102,11 @@ class Proof:
 
     @property
     def found_better(self) -> bool:
-        """Whether better coefficients were found than those of the model, mostly on another set."""
+        """Whether coefficients with a lower objective than those of the model were found, usually on another set."""
         return bool(self.features)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the proof as numbers, words and lists, which `json` can write; without the state of the search."""
+        """Return the proof, without the state of the search, as a dict that `json` can write."""
         return {
             "status": self.status,
             **{name: getattr(self, name) for name in ("value", "upper_bound", "lower_bound", "gap", "proved")},

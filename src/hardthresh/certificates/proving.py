@@ -1,4 +1,4 @@
-"""The search for a proof that a set of features is the best of its size, and how it goes on."""
+"""The search for a proof that a set of features is the best of its size, and its continuation."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def prove(
     name: Callable[[int], str] = str,
     subject: str = "",
 ) -> Proof:
-    """Try to prove that a point is the minimum of f over all its supports of the same size.
+    """Try to prove that a point is the minimum of f over all supports of the same size.
 
     Parameters
     ----------
@@ -63,30 +63,30 @@ def prove(
     time_limit : float or None
         The seconds that the search may take, > 0; None for no limit.
     resume : Proof, optional
-        An earlier proof of the same point, to go on with.
+        An earlier proof of the same point, to be continued.
     progress : bool
         Whether to show a progress line.
     name : callable
         Returns the name of a coordinate, or of a group, from its number.
     subject : str
-        What the point is, if not a model itself.
+        A description of the point, if it is not a fitted model.
 
     Returns
     -------
     Proof
-        What is proved; after Ctrl-C what was proved until then. The point of a better support, if one was found, is
-        that of its state.
+        The bounds; after Ctrl-C, those proved so far. If a better support was found, its point is that of the state of
+        the proof.
 
     Raises
     ------
     InvalidInputError
-        For a time limit that is not positive, or a proof that is not about this problem: another k, other data,
-        weights, offsets or ridge, other coordinates that are always in.
+        For a time limit that is not positive, or a proof of a problem with other data, weights, offsets, ridge, k or
+        free coordinates.
 
     Notes
     -----
-    Least squares with at most k coordinates is searched by `BranchAndBound`. Of other losses, groups and bounds only
-    the root is bounded (`lower_bound`), with at most 50 data passes.
+    Least squares with at most k coordinates is solved by `BranchAndBound`. For other losses, groups and bounds, only
+    the bound of the root is computed (`lower_bound`), with at most 50 data passes.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""First-order conditions of the answer of a run."""
+"""First-order conditions of the result of a run."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ because other data change the value far more."""
 
 
 def certify(result: Result, objective: Objective | None = None) -> Certificate:
-    """Return the first-order certificate of the answer of a run.
+    """Return the first-order certificate of the result of a run.
 
     Parameters
     ----------
     result : Result
         The result of `minimize`.
     objective : Objective, optional
-        The objective of the run, constructed again. Needed if the result was loaded from a file, which does not contain
-        the data.
+        The objective of the run. Required if the result was loaded from a file, which does not contain the data.
 
     Returns
     -------
@@ -32,7 +31,7 @@ def certify(result: Result, objective: Objective | None = None) -> Certificate:
     HardThreshError
         If the result was loaded from a file and no objective is given.
     InvalidInputError
-        If the objective differs from that of the run: it has another shape, or another value at the answer.
+        If the objective is not that of the run, that is, if its shape or its value at the result differs.
 
     Notes
     -----

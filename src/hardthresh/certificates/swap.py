@@ -28,7 +28,7 @@ WIDEST = 2048
 @stored("certificate/swap")
 @dataclass(frozen=True, slots=True)
 class SwapCertificate:
-    """The best single exchange that was found.
+    """The best single exchange of a chosen unit for another that was found.
 
     Attributes
     ----------
@@ -36,18 +36,18 @@ class SwapCertificate:
         Whether no examined exchange lowers the objective by more than `tolerance`. Also True if there is no
         exchange, or if none could be examined; `complete` distinguishes these cases.
     removed, added : int or None
-        The best exchange: two coordinates, or the numbers of two groups if whole groups are chosen; None if there is
-        nothing to exchange.
+        The best exchange: two coordinates, or the numbers of two groups; None if no exchange exists.
     decrease : float
-        The decrease of the objective by this exchange after a refit, negative if the objective rises; -inf if there is
-        nothing to exchange.
+        The decrease of the objective by this exchange after a refit, negative for an increase; -inf if no exchange
+        exists.
     tried : int
-        The number of exchanges that were refitted; the quadratic model ranks all others below them.
+        The number of exchanges that were refitted, those that the quadratic model ranked highest.
     complete : bool
-        Whether all exchanges were examined; only groups can be too wide for this.
+        Whether all exchanges were examined; False only if groups have too many columns.
     undecided : tuple of int
-        If `optimal`, the coordinates, or numbers of groups, that are so close to a combination of the chosen ones that
-        rounding decides whether exchanging them helps; -1 stands for free coordinates. Exact copies are not undecided.
+        If `optimal`, the coordinates, or numbers of groups, that are so close to a linear combination of the chosen
+        ones that rounding decides whether their exchange helps; -1 stands for free coordinates. Exact copies are not
+        undecided.
     tolerance : float
         The largest decrease of the objective that is ignored.
     refit : float
@@ -65,7 +65,7 @@ class SwapCertificate:
     refit: float = nan
 
     def undecided_names(self, name: Callable[[int], str]) -> tuple[str, ...]:
-        """Return the names of what is `undecided`, from those of coordinates or groups."""
+        """Return the names of the `undecided` coordinates or groups."""
         return tuple("an always-included column" if number < 0 else name(number) for number in self.undecided)
 
 
@@ -94,13 +94,13 @@ def swap_certificate(
     at : Evaluation
         f at a point of the set.
     tries : int
-        Number of exchanges that are refitted, >= 1.
+        The number of exchanges to refit, >= 1.
     tol : float
         The relative decrease of f above which an exchange counts as better.
     null_value : float
-        f at the null model; decreases within its rounding are ignored, too.
+        f at the null model. Decreases within its rounding are ignored too.
     support : Support, optional
-        The support of the point, where groups overlap and several choices of them may cover it.
+        The support of the point. Required for overlapping groups, where several choices may cover the point.
 
     Returns
     -------
@@ -115,19 +115,18 @@ def swap_certificate(
     -----
     Cost: s + 1 data passes for a support of s coordinates, and little for each refit; for groups also the Hessian of
     each group. Groups of more than 2048 columns are not examined, and no exchange is examined if the chosen groups have
-    more than 2048 columns together: `complete` is then False.
+    more than 2048 columns in total; `complete` is then False.
 
-    Bounds limit the coordinate that joins in the model; chosen coordinates at their bounds stay there, or leave, and
-    the others are refitted without bounds. The refits on f itself keep to all bounds.
+    In the quadratic model, the bounds apply to the coordinate that enters; chosen coordinates at their bounds stay
+    there or leave, and the others are refitted without bounds. The refits on f itself satisfy all bounds.
 
-    Exchanges of an objective in float32 are examined in double precision: its data are taken as exact, and only
-    `tolerance` is that of float32.
+    Exchanges of an objective in float32 are examined in double precision; only `tolerance` is that of float32.
 
-    For the squared loss without bounds the model is exact, and `optimal` is a proof if all exchanges were examined and
-    none is `undecided`: no exchange of one coordinate for another lowers f by more than `tolerance`, with the rounding
-    of the model taken into account. This also holds if chosen coordinates depend on each other: a coordinate that is a
-    combination of the others can be removed without loss, and all coordinates outside are candidates for its place. For
-    other losses, or with bounds, this is a heuristic: the exchanges are ranked by the model.
+    Guarantee: for the squared loss without bounds the quadratic model is exact. `optimal` is then a proof, up to
+    rounding, that no exchange lowers f by more than `tolerance`, if all exchanges were examined and none is
+    `undecided`. This also holds if the chosen coordinates are linearly dependent: a coordinate that is a combination of
+    the others can be removed without loss, and replaced by any other. For other losses, or with bounds, it is
+    heuristic, because the model only ranks the exchanges.
 
     Examples
     --------
@@ -177,9 +176,7 @@ def swap_certificate(
 
 
 def _steepest_outside(objective: LinearObjective, at: Evaluation, support: Support) -> list[int]:
-    """Return the coordinate that the longest step leads to, whose curvature `certify_point` asks for, if columns are
-    read for it.
-    """
+    """Return the coordinate with the steepest slope outside the support, if `certify_point` has to read columns."""
     if not objective.traits.reading_is_dear:
         return []
     outside = np.abs(double(at.gradient))

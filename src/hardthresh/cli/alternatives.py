@@ -20,22 +20,22 @@ def alternatives(
     data: Annotated[
         Any, typer.Argument(metavar="DATA", parser=source_of, help="The rows that the model was fitted to.")
     ],
-    tolerance: Annotated[float, typer.Option(help="The largest rise of the objective, as a share of it.")] = 0.02,
-    most: Annotated[int, typer.Option(help="The most sets to find, those of the lowest objectives.")] = 100,
+    tolerance: Annotated[float, typer.Option(help="Largest relative increase of the objective.")] = 0.02,
+    most: Annotated[int, typer.Option(help="Largest number of sets to list, those with the lowest objectives.")] = 100,
     time_limit: Annotated[
         str,
         typer.Option(
             metavar="SECONDS",
-            help="Seconds for the search and a proof that there are no other sets, of least squares; 0 for no proof, "
+            help="Seconds for the search and, for least squares, a proof that there are no other sets; 0 for no proof, "
             f"{NO_LIMIT} for no limit.",
         ),
     ] = "0",
     out: Annotated[Path | None, typer.Option(help="Write all sets to this .json file.")] = None,
 ) -> None:
-    """List which other features fit nearly as well, and what takes the place of each chosen one.
+    """List other sets of features that fit nearly as well, and the substitutes of each feature.
 
-    Single features are exchanged, starting at those of the model, as long as the refitted objective stays near. There
-    may be other sets, unless a search with --time-limit proves that there are none.
+    Starting from the features of the model, single features are exchanged as long as the refitted objective is close to
+    that of the model. This may miss some sets, unless a search with --time-limit proves that there are no others.
     """
     check_output(out, "--out", ".json", {"the file of data": data, "the model": model})
 

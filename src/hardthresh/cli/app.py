@@ -31,6 +31,7 @@ from .reproduce import reproduce
 from .settings import FitCommand
 from .show import show
 from .stability import stability
+from .study import study
 from .terminal import discard, write_stderr, write_stdout
 
 # the base class of all errors of the command-line parser: BadParameter, UsageError, then this one
@@ -95,7 +96,9 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-VERSION = typer.Option("--version", callback=_version, is_eager=True, help="Print the version, and which kernel runs.")
+VERSION = typer.Option(
+    "--version", callback=_version, is_eager=True, help="Print the version, and which compiled kernel is used."
+)
 
 app = typer.Typer(
     name="hardthresh",
@@ -124,3 +127,4 @@ app.command()(reproduce)
 app.command()(convert)
 app.command()(convert_journal)
 app.command("list")(list_registered)
+app.add_typer(study)

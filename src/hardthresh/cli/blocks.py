@@ -1,4 +1,4 @@
-"""Tables in blocks, which commands read some rows at a time where they lie: files, and folders of files."""
+"""Tables in blocks, which commands read block by block from files and folders of files."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ _CHECKS: dict[str, Callable[[Path, Request], None]] = {
 
 
 def _named(request: Request) -> dict[str, Any]:
-    """Return the columns with a role by their names in the functions that open tables; ids are in the place of y."""
+    """Return the columns with a role by their names in the functions that open tables; ids replace y."""
     y: Any = request.target if request.id is None else request.id
     if request.target and request.outputs:
         y = (request.target, *request.outputs)

@@ -33,12 +33,12 @@ def compare(
     ],
     *,
     entrants: Annotated[
-        list[str] | None, typer.Option(help="Methods to compare, NAME,...; by default all that are installed.")
+        list[str] | None, typer.Option(help="Methods to compare, NAME,... Default: all that are installed.")
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Number of outer folds, which measure the loss.")] = 10,
-    repeats: Annotated[int, typer.Option(min=1, help="How often the outer folds are drawn.")] = 1,
+    repeats: Annotated[int, typer.Option(min=1, help="Number of repetitions with new outer folds.")] = 1,
     inner_folds: Annotated[
-        int, typer.Option(min=2, help="Number of inner folds, in which each method chooses its settings.")
+        int, typer.Option(min=2, help="Number of inner folds, by which each method chooses its settings.")
     ] = 5,
     time_limit: Annotated[str, typer.Option(help="Seconds after which a method is stopped, or none.")] = "none",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the folds.")] = 0,
@@ -49,10 +49,10 @@ def compare(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors and warnings.")] = False,
     **options: Any,
 ) -> None:
-    """Compare models with few features with those of other packages, and say which to use.
+    """Compare models with few features to those of other packages, and recommend one.
 
-    Each method fits the same training rows, chooses its settings by inner folds of these, and predicts the rows held
-    out. The rows are read by the options of `fit`. Ctrl-C ends the comparison with the outer folds that are complete.
+    Each method is fitted to the same training rows, chooses its settings by inner folds of these rows, and predicts the
+    held-out rows. The data are specified by the options of `fit`. After Ctrl-C, the complete outer folds are compared.
     """
     reads = {"the file of data": data}
     check_output(out, "--out", (".json", ".csv"), reads)
@@ -64,9 +64,9 @@ def compare(
     from hardthresh.comparison import compare as compared
     from hardthresh.comparison.targets import LOSSES
     from hardthresh.core.files import write_file
+    from hardthresh.core.spreadsheet import csv_text
 
     from .learning import data_of
-    from .spreadsheet import csv_text
     from .terminal import Terminal
     from .training import read_training
 

@@ -25,13 +25,15 @@ def convert(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The .npy file to write.")],
     target: Annotated[str | None, typer.Option(help="Column to write to OUT.target.npy, not to the matrix.")] = None,
     drop: Annotated[str | None, typer.Option(help="Columns to leave out, NAME,...")] = None,
-    dtype: Annotated[str, typer.Option(help="float32, float64, or auto: float32 if no column needs more.")] = "auto",
+    dtype: Annotated[
+        str, typer.Option(help="float32, float64, or auto: float32 if it is exact for all columns.")
+    ] = "auto",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
 ) -> None:
-    """Write the columns of a table to a matrix in an .npy file, by one reading, some rows at a time.
+    """Convert a Parquet table to a matrix in an .npy file, in one pass, block by block.
 
-    The names of the columns go to OUT.columns.txt, a line for each. A file of rows is read several times as fast as
-    Parquet, which has to be decoded in each reading. Missing values become NaN.
+    The names of the columns are written to OUT.columns.txt, one per line. An .npy file is read several times as fast as
+    Parquet, which has to be decoded in each pass. Missing values become NaN.
     """
     import numpy as np
 

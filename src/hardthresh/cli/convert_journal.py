@@ -12,7 +12,7 @@ def convert_journal(
     old: Annotated[Path, typer.Argument(metavar="OLD", help="The journal of an earlier version: lines of JSON.")],
     new: Annotated[Path, typer.Argument(metavar="NEW", help="The new journal, such as study.sqlite; must not exist.")],
 ) -> None:
-    """Convert a journal of bought answers that an earlier version wrote; the old file is not changed.
+    """Convert a journal of bought answers from an earlier version; the old file is not changed.
 
     Stop the program that writes to it first.
     """

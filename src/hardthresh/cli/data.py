@@ -10,9 +10,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hardthresh.core.errors import InvalidInputError, numbered, plural
+from hardthresh.core.numbers import is_number
 
 OUTPUT = "target number"
 """How the role of the second target, and of those after it, begins."""
+IMPUTES = "--impute of fit, compare and stability"
+"""What fills in missing numbers, and gives missing categories a level of their own."""
 Matrix: TypeAlias = Any
 """A dense NumPy matrix or a `scipy.sparse.csr_array`, of float32 or float64."""
 
@@ -243,10 +246,10 @@ def check(data: Data, *, may_be_narrow: bool = False, may_be_missing: bool = Fal
 def _remedy(missing: int, infinite: int) -> str:
     """Return what to do about missing and infinite values, of which only the missing ones are filled in."""
     if not infinite:
-        return "impute (fit --impute) or remove these first"
+        return f"impute ({IMPUTES}) or remove these first"
     if not missing:
         return "--impute fills in missing values only, so correct or remove these first"
-    return "impute the missing ones (fit --impute), and correct or remove the infinite ones first"
+    return f"impute the missing ones ({IMPUTES}), and correct or remove the infinite ones first"
 
 
 def check_role(values: np.ndarray, source: str, role: str, name: str) -> np.ndarray:
@@ -329,18 +332,3 @@ def listed(names: Iterable[str], most: int = 8) -> str:
     """Return some names, and how many more there are."""
     names = list(names)
     return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
-
-
-def is_number(text: str) -> bool:
-    """Return whether a text is a number.
-
-    Examples
-    --------
-    >>> is_number("1e-3"), is_number("1,5")
-    (True, False)
-    """
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

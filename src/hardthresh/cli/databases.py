@@ -59,7 +59,7 @@ def _authority(uri: str) -> tuple[str, str, str]:
 
 
 def without_password(text: str) -> str:
-    """Return an address with *** in the place of passwords, and any other text as it is.
+    """Return an address with *** instead of passwords, and any other text as it is.
 
     Examples
     --------

@@ -37,25 +37,29 @@ def fit(
     ],
     target: Annotated[
         list[str] | None,
-        typer.Option(help="Column to predict, again for each of several; NPZ: array; NPY: another file."),
+        typer.Option(help="Column to predict; repeat it for several. NPZ: array; NPY: another file."),
     ] = None,
     k: Annotated[
         str, typer.Option(help="Number of features: auto, search, a number, a range 1-20 or a list 2,5,10.")
     ] = "auto",
-    max_k: Annotated[int | None, typer.Option(min=1, help="The largest number that --k search tries.")] = None,
+    max_k: Annotated[int | None, typer.Option(min=1, help="Largest number that --k search tries.")] = None,
     criterion: Annotated[
-        str, typer.Option(help="What chooses the number: cv, or without folds ebic, bic, aic or gic.")
+        str, typer.Option(help="How to choose the number: cv (cross-validation), ebic, bic, aic or gic.")
     ] = "cv",
-    ebic_gamma: Annotated[float, typer.Option(min=0.0, max=1.0, help="Of --criterion ebic: 0 is the BIC.")] = 1.0,
+    ebic_gamma: Annotated[float, typer.Option(min=0.0, max=1.0, help="Gamma of --criterion ebic; 0 is the BIC.")] = 1.0,
     n_features_original: Annotated[
-        int | None, typer.Option(min=1, help="Of ebic and gic: number of features before a screening by the target.")
+        int | None, typer.Option(min=1, help="For ebic and gic: number of features before a screening by the target.")
     ] = None,
-    loss: Annotated[str, typer.Option(help="A loss that `hardthresh list` shows, or auto: by the target.")] = "auto",
+    loss: Annotated[
+        str, typer.Option(help="A loss that `hardthresh list` shows, or auto: chosen from the target.")
+    ] = "auto",
     classes: Annotated[
-        bool, typer.Option("--classes", help="The target holds classes, even if it is numbers.")
+        bool, typer.Option("--classes", help="Treat the target as classes, even if it is numeric.")
     ] = False,
     positive_class: Annotated[str | None, typer.Option(help="Class to predict against all others.")] = None,
-    always_include: Annotated[list[str] | None, typer.Option(help="Columns that are always included, NAME,...")] = None,
+    always_include: Annotated[
+        list[str] | None, typer.Option(help="Columns to include in every model, NAME,...")
+    ] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Columns to leave out, NAME,...")] = None,
     weight: Annotated[str | None, typer.Option(help="Column with the weights of the rows.")] = None,
     offset: Annotated[str | None, typer.Option(help="Column with a known part of the prediction.")] = None,
@@ -64,35 +68,36 @@ def fit(
     ] = None,
     time: Annotated[str | None, typer.Option(help="Column with times to an event, for --loss cox.")] = None,
     event: Annotated[
-        str | None, typer.Option(help="Column that is 1 where the event happened at --time, 0 where it was not seen.")
+        str | None, typer.Option(help="Column that is 1 if the event happened at --time, 0 if the time is censored.")
     ] = None,
     strata: Annotated[
-        str | None, typer.Option(help="Column of strata, which have a baseline hazard each, for --loss cox.")
+        str | None, typer.Option(help="Column of strata with separate baseline hazards, for --loss cox.")
     ] = None,
     order: Annotated[str | None, typer.Option(help="Classes from low to high, for --loss ordinal, NAME,...")] = None,
     categorical: Annotated[
-        list[str] | None, typer.Option(help="Columns of categories, which may be text, NAME,...")
+        list[str] | None, typer.Option(help="Categorical columns, NAME,...; they may contain text.")
     ] = None,
     impute: Annotated[
         bool,
         typer.Option(
-            "--impute", help="Fill in missing numbers by means and mark them; missing categories are a level."
+            "--impute", help="Impute missing numbers by means, with indicators; missing categories become a level."
         ),
     ] = False,
     own: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", help="Setting of the loss's model, NAME=VALUE; also as --NAME VALUE, such as --quantile 0.9."
+            "--set", help="Setting of the model of the loss, NAME=VALUE; or --NAME VALUE, such as --quantile 0.9."
         ),
     ] = None,
     row_id: Annotated[
-        str | None, typer.Option("--id", help="Column of row identifiers: no feature, and in no file that fit writes.")
+        str | None, typer.Option("--id", help="Column of row identifiers: not a feature, and not written to any file.")
     ] = None,
     cv: Annotated[
-        int | None, typer.Option(min=2, help="Number of folds: by default 5, or none if --k is one number.")
+        int | None,
+        typer.Option(min=2, help="Number of folds. Default: 5, or no cross-validation if --k is one number."),
     ] = None,
     rule: Annotated[str, typer.Option(help="best, or one-se: the fewest features within one standard error.")] = "best",
-    scoring: Annotated[str | None, typer.Option(help="Scorer of scikit-learn to compare by, e.g. accuracy.")] = None,
+    scoring: Annotated[str | None, typer.Option(help="scikit-learn scorer for the comparison, e.g. accuracy.")] = None,
     alpha: Annotated[
         str, typer.Option(help="Ridge on the mean loss: auto, a number, or a list 0.01,0.1,1 to compare.")
     ] = "auto",
@@ -107,26 +112,26 @@ def fit(
     file_format: Annotated[
         str | None, typer.Option("--format", help="csv, tsv, parquet, feather, npz, npy, libsvm or bed.")
     ] = None,
-    x_key: Annotated[str | None, typer.Option(help="NPZ: the name of the matrix.")] = None,
-    sql: Annotated[str | None, typer.Option(help="Query whose rows are the data, where DATA is a database.")] = None,
+    x_key: Annotated[str | None, typer.Option(help="For NPZ: name of the matrix.")] = None,
+    sql: Annotated[str | None, typer.Option(help="SQL query that returns the rows, if DATA is a database.")] = None,
     blocks: Annotated[
         bool,
         typer.Option(
             "--blocks",
-            help="Read DATA in parts, of which two are in memory: Parquet, NPY, HDF5, Zarr, NPZ, libsvm, or a folder.",
+            help="Read DATA in blocks, two in memory at a time: Parquet, NPY, HDF5, Zarr, NPZ, libsvm or folder.",
         ),
     ] = False,
     dask: Annotated[
         str | None,
-        typer.Option(help="The same by the workers of a Dask cluster: tcp://ADDRESS:PORT of its scheduler, or local."),
+        typer.Option(help="As --blocks, on a Dask cluster: tcp://ADDRESS:PORT of its scheduler, or local."),
     ] = None,
-    fold: Annotated[str | None, typer.Option(help="With --blocks: column with the fold of each row.")] = None,
+    fold: Annotated[str | None, typer.Option(help="For --blocks: column with the fold of each row.")] = None,
     phenotypes: Annotated[
         Any,
-        typer.Option(parser=source_of, metavar="TABLE", help="Of a .bed file: table of its samples, by --id."),
+        typer.Option(parser=source_of, metavar="TABLE", help="For a .bed file: table of its samples, matched by --id."),
     ] = None,
     covariates: Annotated[
-        str | None, typer.Option(help="Columns of --phenotypes that are always included, NAME,...")
+        str | None, typer.Option(help="Columns of --phenotypes to include in every model, NAME,...")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Save the model in this .json file.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write a report to this .html file.")] = None,

@@ -49,7 +49,7 @@ KINDS: dict[Kind, Listed] = {
 
 
 def list_registered() -> None:
-    """List the losses, constraints, step rules, solvers and estimators, each by the name that code uses."""
+    """List the losses, constraints, step rules, solvers and estimators with their names in code."""
     from rich.table import Table
     from rich.text import Text
 

@@ -204,7 +204,9 @@ def check_together(options: Mapping[str, Any]) -> None:
 def check_output(
     path: Path | None, option: str, ending: str | Sequence[str], reads: Mapping[str, Any] | None = None
 ) -> None:
-    """Refuse a file that cannot be written, or that the command reads, before any work is done.
+    """Refuse a file that cannot be written, that the command reads, or that holds a model, before any work is done.
+
+    Any other file of that name is replaced.
 
     Parameters
     ----------
@@ -220,11 +222,21 @@ def check_output(
     Raises
     ------
     InvalidInputError
-        If its name has another ending, its folder does not exist, or it is a folder or one of the files that are read,
-        under this or another name.
+        If its name has another ending, its folder does not exist, or it is a folder, a saved model or proof, or one of
+        the files that are read, under this or another name.
     """
     if path is None:
         return
+    _check_place(path, option, ending, reads)
+    if _is_stored(path):
+        raise InvalidInputError(
+            f"{option} {path} holds a saved model or proof, which would be lost; choose another name, or remove this "
+            "file first"
+        )
+
+
+def _check_place(path: Path, option: str, ending: str | Sequence[str], reads: Mapping[str, Any] | None = None) -> None:
+    """Refuse a file that cannot be written, or that the command reads."""
     endings = [ending] if isinstance(ending, str) else [*ending]
     if path.suffix not in endings:
         raise InvalidInputError(f"the name of {path} must end in {' or '.join(endings)}")
@@ -237,19 +249,34 @@ def check_output(
             raise InvalidInputError(f"{option} {path} is {what}, which would be lost; choose another name")
 
 
+def _is_stored(path: Path) -> bool:
+    """Return whether a file holds what `hardthresh.save` wrote."""
+    if path.suffix != ".json" or not path.is_file():
+        return False
+    from hardthresh.storage import StorageError, load_notes
+
+    try:
+        load_notes(path)
+    except StorageError:
+        return False
+    return True
+
+
 def check_model_output(path: Path | None, reads: Mapping[str, Any] | None = None) -> None:
-    """Refuse a file to save a model in, as `check_output` does, and also if it exists and is not a saved model.
+    """Refuse a file to save a model or a proof in that cannot be written, or holds neither of them.
 
     Raises
     ------
     InvalidInputError
         If it cannot be written, or would be lost.
     """
-    check_output(path, "--out", ".json", reads)
-    if path is not None and path.is_file() and path.stat().st_size:
+    if path is None:
+        return
+    _check_place(path, "--out", ".json", reads)
+    if path.is_file() and path.stat().st_size:
         from hardthresh.storage import StorageError, load_notes
 
         try:
             load_notes(path)
         except StorageError as error:
-            raise InvalidInputError(f"{error}; choose another name for the model, or remove this file first") from error
+            raise InvalidInputError(f"{error}; choose another name, or remove this file first") from error

@@ -22,8 +22,9 @@ from .options import check_output, names_of
 from .terminal import write_stderr, write_stdout
 
 if TYPE_CHECKING:
+    from hardthresh.designs.formats.written_tables import Columns
+
     from .data import Data
-    from .prediction_files import Columns
 
 
 def predict(
@@ -33,30 +34,33 @@ def predict(
         Any, typer.Argument(metavar="DATA", parser=source_of, help="New rows, in any format that fit reads.")
     ],
     out: Annotated[
-        Path | None, typer.Option(help="CSV or Parquet file to write, by its ending. Default: CSV on standard output.")
+        Path | None,
+        typer.Option(help="CSV or Parquet file to write, chosen by its ending. Default: CSV on standard output."),
     ] = None,
-    offset: Annotated[str | None, typer.Option(help="The column with a known part of the prediction.")] = None,
-    exposure: Annotated[str | None, typer.Option(help="The column with the exposure of counts.")] = None,
+    offset: Annotated[str | None, typer.Option(help="Column with a known part of the prediction.")] = None,
+    exposure: Annotated[str | None, typer.Option(help="Column with the exposure of counts.")] = None,
     row_id: Annotated[str | None, typer.Option("--id", help="Column to copy to the front of the output.")] = None,
     drop: Annotated[str | None, typer.Option(help="Columns to leave out, if the model has no feature names.")] = None,
     file_format: Annotated[
         str | None, typer.Option("--format", help="csv, tsv, parquet, feather, npz, npy, libsvm or bed.")
     ] = None,
-    x_key: Annotated[str | None, typer.Option(help="NPZ: the name of the matrix.")] = None,
-    sql: Annotated[str | None, typer.Option(help="Query whose rows are the data, where DATA is a database.")] = None,
+    x_key: Annotated[str | None, typer.Option(help="For NPZ: name of the matrix.")] = None,
+    sql: Annotated[str | None, typer.Option(help="SQL query that returns the rows, if DATA is a database.")] = None,
     blocks: Annotated[
-        bool, typer.Option("--blocks", help="Read and write some rows at a time; DATA as of fit --blocks.")
+        bool, typer.Option("--blocks", help="Read and write rows in blocks; DATA as for fit --blocks.")
     ] = False,
     dask: Annotated[
         str | None,
-        typer.Option(help="The same, read by the workers of a Dask cluster: tcp://ADDRESS:PORT, or local."),
+        typer.Option(help="As --blocks, on a Dask cluster: tcp://ADDRESS:PORT, or local."),
     ] = None,
     phenotypes: Annotated[
         Any,
-        typer.Option(parser=source_of, metavar="TABLE", help="Of a .bed file: covariates of its samples, by --id."),
+        typer.Option(
+            parser=source_of, metavar="TABLE", help="For a .bed file: covariates of its samples, matched by --id."
+        ),
     ] = None,
     verbatim: Annotated[
-        bool, typer.Option("--verbatim", help="Do not escape texts that spreadsheets run as formulas.")
+        bool, typer.Option("--verbatim", help="Do not escape text that spreadsheets would run as formulas.")
     ] = False,
 ) -> None:
     """Predict with a saved model: a number for each row, or its class with a probability.
@@ -64,14 +68,14 @@ def predict(
     Columns are matched by name, in any order; only the features that the model uses are required. Rows keep their
     order. --id copies a column to the output; a first column without a name is copied automatically.
 
-    A text that a spreadsheet would run as a formula, such as =1+1, gets a ' in front.
+    Text that a spreadsheet would run as a formula, such as =1+1, is escaped by a leading '.
     """
+    from hardthresh.designs.formats.written_tables import csv_parts, parquet_parts, require_parquet
     from hardthresh.storage import load, load_notes
 
     from .block_predictions import parts_of
     from .data import Request
     from .imputing import columns_read
-    from .prediction_files import csv_parts, parquet_parts, require_parquet
     from .reading import read
 
     check_output(out, "--out", (".csv", ".parquet"), {"the file of data": data, "the model": model})
@@ -139,9 +143,9 @@ class Written:
     Attributes
     ----------
     rows : int
-        How many there were.
+        The number of predictions.
     said : set of str
-        The warnings about them, each of which is printed once.
+        The warnings that were printed, each of them once.
     """
 
     rows: int = 0
@@ -150,11 +154,21 @@ class Written:
     def tables(
         self, model: Any, parts: Iterable[Data], used: Sequence[int], only: Sequence[str] | None
     ) -> Iterator[Columns]:
-        """Yield the predictions for some rows after the other: the columns of each part, with their names."""
+        """Yield the predictions for some rows after the other: the columns of each part, with their names.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no part, as the types of the columns of a Parquet file are unknown then.
+        """
+        empty = True
         for part in parts:
             ids = [] if part.ids is None else [(part.id_name, part.ids)]
             yield [*ids, *self._predictions(model, _columns(model, part, only, used), part.offset)]
             self.rows += part.X.shape[0]
+            empty = False
+        if empty:
+            raise InvalidInputError("there are no rows to predict")
 
     def _predictions(self, model: Any, X: Any, offset: Any) -> Columns:
         """Return the columns of predictions with their names; print each warning as one line to standard error."""

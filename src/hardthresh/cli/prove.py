@@ -11,7 +11,7 @@ import typer
 from hardthresh.core.errors import InvalidInputError
 
 from .databases import source_of
-from .options import NO_LIMIT, check_output, seconds_of
+from .options import NO_LIMIT, check_model_output, seconds_of
 
 NOT_PROVED = 1
 """The exit code where something is left to prove."""
@@ -26,17 +26,17 @@ def prove(
     time_limit: Annotated[
         str, typer.Option(metavar="SECONDS", help=f"Seconds that the search may take; {NO_LIMIT} for no limit.")
     ] = "60",
-    resume: Annotated[Path | None, typer.Option(help="A proof that --out saved, to go on with.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Save the proof in this .json file, to go on with later.")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Continue from a proof that --out saved.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Save the proof in this .json file, to continue it later.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
-    """Try to prove that no other set of as many features has a lower objective.
+    """Try to prove that no other set of k features has a lower objective.
 
-    The search is by branch and bound for least squares; of other losses a lower bound of all sets is computed. Ctrl-C
-    ends the search: what was proved until then is printed, and saved. While the rows are read, it ends the
-    command. The exit code is 0 if the best set is proved, and 1 if not.
+    For least squares the search is by branch and bound; for other losses a lower bound over all sets is computed.
+    Ctrl-C ends the search, and the bounds proved so far are printed and saved; while rows are read, it ends the
+    command. The exit code is 0 if the set is proved to be the best, and 1 if not.
     """
-    check_output(out, "--out", ".json", {"the file of data": data, "the model": model})
+    check_model_output(out, {"the file of data": data, "the model": model})
 
     from hardthresh.certificates import Proof
     from hardthresh.storage import load, save

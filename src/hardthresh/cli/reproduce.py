@@ -24,7 +24,9 @@ WHAT = typer.Argument(help="list, all, PAPER or PAPER/ITEM.", show_default=False
 
 def reproduce(
     what: Annotated[str, WHAT] = "list",
-    full: Annotated[bool, typer.Option("--full", help="Use the paper's sizes: up to hours and gigabytes.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Use the sizes of the papers, which may take hours and gigabytes.")
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, help="First seed of the data; published counts are for 0.")] = 0,
     seeds: Annotated[int, typer.Option(min=1, help="Number of seeds to run, from --seed on.")] = 1,
     check: Annotated[
@@ -40,9 +42,9 @@ def reproduce(
 ) -> None:
     """Run the experiments of the papers, and compare the results with the claims and numbers of the papers.
 
-    An interrupted run continues where it stopped: finished parts are kept under --out. The exit code is 1 if a claim
-    or a number is not as expected, an item fails (in the list: cannot be imported), or data are missing, and 2 if
-    nothing was checked.
+    An interrupted run continues where it stopped, because finished parts are stored under --out. The exit code is 1 if
+    a claim or a number is not as expected, an item fails (in the list: cannot be imported), or data are missing; it is
+    2 if nothing was checked.
     """
     try:
         ok = _reproduce(what, full, range(seed, seed + seeds), check, keep_spread, out, papers)

@@ -32,7 +32,7 @@ class FitCommand(TyperCommand):
 
 
 def as_settings(args: Sequence[str], known: Iterable[str]) -> list[str]:
-    """Return a command line with ``--set name=value`` in the place of options that are settings of some model.
+    """Return a command line with ``--set name=value`` instead of options that are settings of some model.
 
     Parameters
     ----------

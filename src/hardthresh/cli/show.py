@@ -9,7 +9,7 @@ import typer
 
 
 def show(model: Annotated[Path, typer.Argument(metavar="MODEL", help="The file that fit wrote.")]) -> None:
-    """Show a saved model, its cross-validation and its certificate; or a selection by stability or by knockoffs."""
+    """Show a saved model with its cross-validation and certificate, or a saved stability or knockoff selection."""
     from hardthresh.storage import load, load_notes
 
     from .display import print_model

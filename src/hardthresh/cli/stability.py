@@ -36,12 +36,12 @@ def stability(
     *,
     k: Annotated[int, typer.Option(min=1, help="Number of features that each half-sample chooses.")],
     pairs: Annotated[int, typer.Option(min=1, help="Number of pairs of half-samples.")] = 50,
-    threshold: Annotated[float, typer.Option(help="Frequency above 1/2 from which on features are selected.")] = 0.75,
+    threshold: Annotated[float, typer.Option(help="Smallest frequency of a selected feature, above 1/2.")] = 0.75,
     bound: Annotated[str, typer.Option(help="The bound on false selections: unimodal, or worst_case.")] = "unimodal",
     alpha: Annotated[str, typer.Option(help="Ridge on the mean loss: auto, or a number.")] = "auto",
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the half-samples.")] = None,
     jobs: Annotated[
-        int, typer.Option(help="Number of half-samples that are fitted at a time; with --blocks, of threads.")
+        int, typer.Option(help="Number of half-samples to fit in parallel; with --blocks, of threads.")
     ] = 1,
     out: Annotated[Path | None, typer.Option(help="Write the frequencies of all features to this .csv file.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write a report to this .html file.")] = None,
@@ -50,7 +50,7 @@ def stability(
 ) -> None:
     """Show how often fits to random halves of the rows choose each feature.
 
-    The rows are read, and the model is set, by the options of `fit`.
+    The data and the model are specified by the options of `fit`.
     """
     reads = {"the file of data": data}
     check_output(out, "--out", ".csv", reads)
@@ -64,13 +64,13 @@ def stability(
         raise InvalidInputError(f"--alpha {alpha} has several ridges, which only a choice of k compares; give one")
 
     from hardthresh.core.files import write_file
+    from hardthresh.core.spreadsheet import csv_text
     from hardthresh.designs.reading_log import logged_readings
     from hardthresh.estimators import StabilitySelection
 
     from .block_training import hint_of_size, read_block_training
     from .learning import data_of, finished, model_of, parameters_of_fit
     from .settings import common_settings
-    from .spreadsheet import csv_text
     from .terminal import Terminal
     from .training import read_training
 

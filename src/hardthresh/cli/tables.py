@@ -19,7 +19,7 @@ import numpy as np
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError, plural
 
 from .cells import parsed, read_decimal_commas, with_decimal_comma, without_marks
-from .data import Data, Request, check, check_role, listed, refuse_lacking, refuse_missing, suggestion
+from .data import IMPUTES, Data, Request, check, check_role, listed, refuse_lacking, refuse_missing, suggestion
 
 
 class Rows(Protocol):
@@ -33,6 +33,7 @@ COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh")  # how files of gzip, zs
 _TEXT = ("csv", "tsv")
 NO_LEVEL = "missing"
 """The level of missing categories where these are imputed."""
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 NO_VALUE = ["NA", "N/A", "nan", "NULL", "null", "None"]  # besides nothing at all, and NaN
 
 
@@ -88,7 +89,7 @@ def read_table(path: Path | Rows, kind: str, request: Request) -> Data:
             if request.learn and "weight" not in roles and 1 < rows == columns[name].n_unique():
                 raise InvalidInputError(
                     f"the categories {name!r} of {path} have another level in each row; if they identify rows, "
-                    f"add --id {_as_option([name])} in place of --categorical, and if they are numbers, leave it out"
+                    f"add --id {as_option([name])} in place of --categorical, and if they are numbers, leave it out"
                 )
             gaps += empty
             if empty:
@@ -125,7 +126,7 @@ def _longer_row(path: Path, kind: str) -> str | None:
     with path.open("rb") as file:
         if file.read(4).startswith(COMPRESSED):
             return None
-    mark = _separator(path, kind)
+    mark = separator_of(path, kind)
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as text, suppress(csv.Error):
         rows = csv.reader(text, delimiter=mark)
         names = next(rows, [])
@@ -137,7 +138,7 @@ def _longer_row(path: Path, kind: str) -> str | None:
 
 def _read_csv(path: Path, kind: str, *, infer_schema_length: int | None) -> Any:
     polars: Any = import_module("polars")
-    separator = _separator(path, kind)
+    separator = separator_of(path, kind)
     frame = polars.read_csv(path, separator=separator, infer_schema_length=infer_schema_length, null_values=NO_VALUE)
     return frame.rename(lambda name: name.replace('""', '"'))  # polars leaves them doubled
 
@@ -161,7 +162,7 @@ def _renamed(columns: Sequence[str]) -> list[str]:
     return [f"{match[1]!r} is read as {name!r}" for name, match in pairs if match and match[1] in known]
 
 
-def _separator(path: Path, kind: str) -> str:
+def separator_of(path: Path, kind: str) -> str:
     """Return what stands between columns: in a CSV file the comma, semicolon or tab that its first line has most of."""
     with path.open("rb") as file:
         line = file.readline(1 << 20)
@@ -182,7 +183,7 @@ def read_ids(path: Path | Rows, kind: str, frame: Any, column: int) -> list[str]
     if kind in _TEXT and isinstance(path, Path):
         polars: Any = import_module("polars")
         rows = frame.height
-        frame = polars.read_csv(path, columns=[column], separator=_separator(path, kind), infer_schema_length=0)
+        frame = polars.read_csv(path, columns=[column], separator=separator_of(path, kind), infer_schema_length=0)
         column = 0
         if frame.height != rows:
             raise InvalidInputError(f"{path} has {rows:,} rows, but {frame.height:,} ids; remove its empty lines")
@@ -218,7 +219,7 @@ def _levels(column: Any, path: Path | Rows, name: str, *, may_be_missing: bool) 
         row = int(column.is_null().arg_max()) + 1
         raise InvalidInputError(
             f"{path} has {plural(missing, 'missing value')} in the categories {name!r}, the first in row "
-            f"{row}; give them a level of their own (fit --impute does) or remove these rows"
+            f"{row}; give them a level of their own ({IMPUTES} does) or remove these rows"
         )
     polars: Any = import_module("polars")
     return column.cast(polars.String).fill_null(NO_LEVEL).cast(polars.Categorical), missing
@@ -230,7 +231,9 @@ def _is_numeric(dtype: Any) -> bool:
 
 def _numbers(frame: Any, path: Path | Rows, *, predicting: bool) -> Any:
     """Return the table as numbers; columns that hold texts are refused, with the first of their values that is one."""
-    shown = {}
+    shown: dict[str, str] = {}
+    categories: list[str] = []
+    dates = False
     for name, dtype in frame.schema.items():
         if _is_numeric(dtype):
             continue
@@ -247,22 +250,30 @@ def _numbers(frame: Any, path: Path | Rows, *, predicting: bool) -> Any:
         if wrong.any():
             row = int(wrong.arg_max())
             shown[name] = f"{name} (row {row + 1}: {str(texts[row])!r})"
+            if _DATE.match(str(texts[row])):
+                dates = True
+            else:
+                categories.append(name)
         else:
             frame = frame.with_columns(numbers.alias(name))
     if shown:
-        names = _as_option(shown) if len(shown) <= 8 else "NAME,..."
-        advice = (
-            "the model needs them as numbers"
-            if predicting
-            else f"add --categorical {names} if they are categories, or leave them out by --drop {names}"
-        )
+        advice = "the model needs them as numbers" if predicting else _advice([*shown], categories, dates=dates)
         raise InvalidInputError(
             f"{path} has {plural(len(shown), 'column')} without numbers: {listed(shown.values())}; {advice}"
         )
     return frame
 
 
-def _as_option(names: Iterable[str]) -> str:
+def _advice(names: Sequence[str], categories: Sequence[str], *, dates: bool) -> str:
+    """Return what to do about columns without numbers, of which some may be categories, and some dates."""
+    some, every = (as_option(given) if len(names) <= 8 else "NAME,..." for given in (categories, names))
+    advice = f"leave out by --drop {every}"
+    if categories:
+        advice = f"add --categorical {some} if they are categories, or leave them out by --drop {every}"
+    return advice + ("; dates can be features as numbers, such as days since the first one" if dates else "")
+
+
+def as_option(names: Iterable[str]) -> str:
     """Return names as they are typed on a command line: one row of a CSV file, in quotes for the shell if need be."""
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(names)

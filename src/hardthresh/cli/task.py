@@ -1,4 +1,4 @@
-"""What a target is: a number, a class of two or more, an ordered class, or a time."""
+"""The kind of a target: numbers, classes, ordered classes or times."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 
 from hardthresh.core.checking import checked_word
 from hardthresh.core.errors import InvalidInputError, plural
+from hardthresh.core.numbers import is_number
 
-from .data import Data, is_number, listed, several_with_text
+from .data import Data, listed, several_with_text
 
 if TYPE_CHECKING:
     from hardthresh.estimators.linear.model import SparseLinearModel

@@ -22,6 +22,11 @@ class Terminal(Console):
         discard(sys.stderr if self.stderr else sys.stdout)
 
 
+def asks_people() -> bool:
+    """Return whether a person can be asked, as standard input is a terminal."""
+    return sys.stdin.isatty()
+
+
 def write_stdout(text: str) -> None:
     """Write a text to standard output, and ignore a closed pipe."""
     try:

@@ -1,4 +1,4 @@
-"""Our models beside those of other packages on the same data: nested cross-validation, and what follows from it."""
+"""Comparison of models of this package with those of other packages by nested cross-validation."""
 
 from .contest import compare
 from .entrants import ENTRANTS

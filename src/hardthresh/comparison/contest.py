@@ -45,19 +45,20 @@ def compare(
     random_state: Any = 0,
     verbose: bool = False,
 ) -> MethodComparison:
-    r"""Compare our models with those of other packages by nested cross-validation on the same folds.
+    r"""Compare models of this package with those of other packages by nested cross-validation.
 
-    Each entrant a fits the training rows of each outer fold j, where it chooses its penalty or its number of features
-    by inner folds of these rows, and predicts the rows held out. With :math:`\ell_{aj}` its mean held-out loss and
-    :math:`\ell_{0j}` that of the model without features, its relative loss is
+    Each entrant (method) a is fitted to the training rows of each outer fold j, where it chooses its penalty or its
+    number of features by inner folds, and predicts the held-out rows. With its mean held-out loss :math:`\ell_{aj}`,
+    and that of the model without features, :math:`\ell_{0j}`, its relative loss is
 
     .. math:: R_a = \frac1J \sum_{j=1}^J \frac{\ell_{aj}}{\ell_{0j}},
 
-    so that 1 is no better than no features. Two entrants are compared by the differences of these losses in the same
-    folds. The variance of a mean of J of these, with variance :math:`s^2`, is taken as
-    :math:`s^2 (1/J + 1/(\text{folds} - 1))`, since training rows of folds overlap (Nadeau and Bengio, 2003). A
-    difference counts as one if it is larger than so many standard errors that Student's distribution with J - 1 degrees
-    of freedom has 95 % within them.
+    so a method with a relative loss of 1 is no better than the model without features. Two entrants are compared by the
+    J differences of their relative losses in the same folds. The variance of their mean is estimated by :math:`s^2 (1/J
+    + 1/(\text{folds} - 1))`, where :math:`s^2` is the variance of the differences, because the training rows of folds
+    overlap (Nadeau and Bengio, 2003). The p-value is that of Student's t distribution with J - 1 degrees of freedom,
+    corrected by Holm's method (1979) for all comparisons with our method; the comparisons with the model without
+    features are a family of their own. A difference is significant if its corrected p-value is at most 5 %.
 
     Parameters
     ----------
@@ -66,54 +67,60 @@ def compare(
     y : array, shape (n,), or (n, 2)
         The target: numbers, labels of classes, counts, positive amounts, or for ``loss="cox"`` times and events.
     loss : {"auto", "squared", "logistic", "poisson", "gamma", "cox"}
-        What is predicted, and measured. "auto" is "logistic" for texts, truths and two whole numbers, "cox" for a
-        structured array of events and times, else "squared".
+        The loss that is predicted and measured. "auto" is "logistic" for strings, booleans and targets with two
+        distinct integers, "cox" for a structured array of events and times, and otherwise "squared".
     entrants : sequence of str, or mapping, optional
-        Names of `hardthresh.comparison.ENTRANTS`; or a mapping from names to estimators of scikit-learn, None for a
-        method of that name. Default: all that are installed.
+        Names from `hardthresh.comparison.ENTRANTS`; or a mapping from names to scikit-learn estimators, where None
+        stands for the method of that name. Default: all methods that are installed.
     folds, repeats : int
-        The number of outer folds, >= 2, of random rows, and how often they are drawn anew, >= 1.
+        The number of outer folds of random rows, >= 2, and the number of repetitions with new folds, >= 1.
     inner_folds : int
-        The number of inner folds, >= 2; less where a class or the events have fewer rows.
+        The number of inner folds, >= 2. It is reduced if a class, or the events, have fewer rows.
     sample_weight : array, shape (n,), optional
-        Weights of the rows, >= 0. Methods that take none are left out.
+        Weights of the rows, >= 0. Methods that do not support weights are left out.
     offset : array, shape (n,), optional
-        The known part of a mean, or of a log-mean, such as the logarithm of an exposure; not for classes and times.
+        A known part of the mean, or of the log-mean, such as the logarithm of an exposure. Not for classes and censored
+        times.
     categorical_features : "from_dtype", sequence of int or str, or None
         As for the estimators.
     feature_names : sequence of str, optional
         The names of the columns. Default: those of a data frame.
     impute : bool
-        Whether missing numbers are filled in by the means of the training rows, with a column that marks them.
+        Whether to impute missing numbers by the means of the training rows, and to add an indicator column.
     time_limit : float, optional
-        Seconds after which an entrant is stopped. Compiled code ends when it returns to Python; on Windows, and outside
-        the main thread, the fit that runs is not cut short. Default: no limit.
+        Seconds after which an entrant is stopped. Compiled code is stopped when it returns to Python; on Windows, and
+        outside the main thread, a running fit is completed. Default: no limit.
     random_state : int, RandomState or None
-        The seed of the folds, and of entrants that draw.
+        The seed of the folds, and of entrants that use random numbers.
     verbose : bool
         Whether to show a progress line on standard error.
 
     Returns
     -------
     MethodComparison
-        ``print`` it to read it. Where the user interrupts (Ctrl-C), it has the outer folds that are complete.
+        The result; ``print`` shows it as text. After Ctrl-C it contains the outer folds that are complete.
 
     Raises
     ------
     InvalidInputError
-        For data and settings that cannot be used; not for a failure of an entrant, which is in the result.
+        For invalid data and settings. A failure of an entrant raises no error, and is recorded in the result.
     KeyboardInterrupt
-        If the user interrupts before two outer folds are complete.
+        After Ctrl-C, if fewer than two outer folds are complete.
 
     Notes
     -----
-    Heuristic: it compares procedures on one data set, and the standard errors are approximate. Each difference has its
-    own 5 % of false alarms: the more entrants there are, the more likely it is that one of them seems better, or better
-    than no features, by chance. Cost: for most entrants (inner folds + 1) x folds x repeats fits of a path.
+    Guarantee: heuristic. Procedures are compared on one data set, and the standard errors are approximate. If they were
+    exact, the probability of a false alarm would be at most 5 % among the comparisons with our method, and 5 % among
+    those with the model without features, for any number of entrants; with more entrants, a difference must be larger
+    to be significant. Without our method, the entrant with the lowest loss takes its place, and the correction is for
+    all pairs of entrants. Cost: for most entrants (inner folds + 1) x folds x repeats fits of a path.
 
     References
     ----------
     C. Nadeau and Y. Bengio (2003), Inference for the generalization error, *Machine Learning* 52, 239-281.
+
+    S. Holm (1979), A simple sequentially rejective multiple test procedure, *Scandinavian Journal of Statistics* 6,
+    65-70.
 
     Examples
     --------
@@ -277,7 +284,7 @@ class _Contest:
             accuracy = self.target.accuracy(test, own)
         except OutOfTimeError:
             return replace(entry, stopped=True, seconds=(*entry.seconds, time.perf_counter() - started))
-        except Exception as error:  # the other entrants go on, and the result names what failed
+        except Exception as error:  # the other entrants continue, and the result names what failed
             return entry.failed(fold.number, time.perf_counter() - started, f"{type(error).__name__}: {error}")
         unconverged = any("converge" in f"{each.category.__name__} {each.message}".lower() for each in caught)
         used = rows.columns_of(fitted.used)

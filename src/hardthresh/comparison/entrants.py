@@ -1,4 +1,4 @@
-"""Who takes part: our estimators, and those of other packages that are installed."""
+"""The compared methods: our estimators, and those of other packages that are installed."""
 
 from __future__ import annotations
 

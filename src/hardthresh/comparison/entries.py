@@ -1,4 +1,4 @@
-"""What each entrant did in each outer fold."""
+"""The results of each entrant in each outer fold."""
 
 from __future__ import annotations
 
@@ -35,32 +35,32 @@ class Round:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entry:
-    """What one entrant did in the outer folds.
+    """The results of one entrant (a compared method) in the outer folds.
 
     Attributes
     ----------
     name, package, edition, settings : str
-        Its name, its package with the version, and its settings in words.
+        The name of the method, its package with the version, and a description of its settings.
     sparse : bool
-        Whether it chooses features; others use all.
+        Whether the method chooses features; others use all columns.
     width : int
         The number of columns of the table.
     rounds : tuple of int
-        The outer folds that it has a loss in, counted from 0.
+        The outer folds in which the method has a loss, counted from 0.
     losses, relative_losses : tuple of float
-        Its mean held-out loss in each of them, and that over the loss of the model without features.
+        The mean held-out loss in each of these folds, and its ratio to the loss of the model without features.
     features : tuple of array of int, or None
-        The columns that it uses in each of them; None for all.
+        The columns that the model of each fold uses; None for all.
     seconds : tuple of float
-        Seconds of each fit, inner folds included, of those that failed too.
+        The seconds of each fit, including inner folds and failed fits.
     accuracies : tuple of float
-        The share of held-out rows whose class is right; empty for other targets.
+        The accuracy in each fold; empty for targets that are not classes.
     unconverged : int
-        The number of folds in which it warned that something did not converge.
+        The number of folds with a warning about convergence.
     failures : tuple of (int, str)
-        The folds in which it failed, and why.
+        The folds in which the fit failed, and why.
     stopped : bool
-        Whether the time limit ended it.
+        Whether the time limit stopped the method.
     """
 
     name: str
@@ -115,12 +115,12 @@ class Entry:
 
     @property
     def relative_loss(self) -> float:
-        """The mean of its relative losses; NaN without any fold."""
+        """The mean of the relative losses; NaN without any fold."""
         return float(np.mean(self.relative_losses)) if self.rounds else float("nan")
 
     @property
     def uses_all(self) -> bool:
-        """Whether it has no choice of features."""
+        """Whether the method uses all features."""
         return not self.sparse or any(used is None for used in self.features)
 
     @property
@@ -130,7 +130,7 @@ class Entry:
 
     @property
     def stability(self) -> float | None:
-        """The mean over pairs of folds of the share of their features that both have (Jaccard); None without any."""
+        """The mean Jaccard index of the features of pairs of folds; None without any pair."""
         if self.uses_all:
             return None
         sets = [{*used.tolist()} for used in self.features if used is not None]
@@ -139,7 +139,7 @@ class Entry:
 
     @property
     def frequencies(self) -> dict[int, float]:
-        """For each column that it chose, the share of folds in which it did; the most frequent first."""
+        """For each chosen column, the share of folds that choose it, by decreasing share."""
         found: dict[int, int] = {}
         for used in self.features:
             for column in () if used is None else used.tolist():

@@ -14,7 +14,7 @@ _AT_ONCE = 1e-6
 
 
 class OutOfTimeError(BaseException):
-    """The time of a fit is over: no `Exception`, so that code of other packages that catches these does not go on."""
+    """The time limit of a fit; not an `Exception`, so that other packages do not catch it and continue."""
 
 
 @contextmanager
@@ -22,7 +22,7 @@ def limited(seconds: float | None) -> Iterator[None]:
     """Raise `OutOfTimeError` in the block after so many seconds.
 
     Compiled code is interrupted when it returns to Python. In threads other than the main one, and on systems without
-    interval timers, such as Windows, nothing is interrupted. A timer of the caller goes on afterwards.
+    interval timers, such as Windows, nothing is interrupted. A timer of the caller continues afterwards.
     """
     if seconds is None or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield

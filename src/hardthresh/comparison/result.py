@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
-from math import inf, isnan
+from itertools import combinations
+from math import isnan
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from hardthresh.estimators.words import label
 from .entrants import OURS
 from .entries import Entry, Round
 from .targets import Target
-from .verdict import Difference, Verdict, difference, noise_quantile, verdict, with_error
+from .verdict import LEVEL, Difference, Verdict, difference, holm, verdict, with_error
 
 if TYPE_CHECKING:
     import pandas
@@ -34,26 +35,26 @@ STABLE = ((0.8, "nearly the same"), (0.5, "mostly the same"), (0.25, "partly the
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MethodComparison:
-    """Our models and those of other packages on the same folds; ``print`` shows a table and the verdict.
+    """The result of `compare`: methods on the same folds; ``print`` shows a table and the conclusion.
 
     Attributes
     ----------
     target : Target
-        What is predicted: its ``loss``, the ``measure`` in words, and the ``classes``.
+        The target: its ``loss``, a description of the loss (``measure``), and the ``classes``.
     n_features : int
         The number of columns of the table.
     names : tuple of str
-        Their names.
+        The names of the columns.
     n_categorical : int
-        How many of them are categories.
+        The number of categorical columns.
     folds, repeats, inner_folds : int
-        The numbers of folds that were asked for.
+        The numbers of outer folds, repetitions and inner folds that were requested.
     rounds : tuple of Round
         The outer folds that are complete.
     entries : tuple of Entry
-        What each entrant did; ``found["lasso"]`` is that of one.
+        The results of the entrants; ``comparison["lasso"]`` is that of one.
     left_out : tuple of (str, str)
-        Entrants that could not take part, and why.
+        Entrants that were not run, and why.
     interrupted : bool
         Whether the user ended it early.
     random_state : int
@@ -61,7 +62,7 @@ class MethodComparison:
     time_limit : float or None
         Seconds after which an entrant was stopped.
     impute : bool
-        Whether missing numbers were filled in.
+        Whether missing numbers were imputed.
     """
 
     target: Target
@@ -88,12 +89,12 @@ class MethodComparison:
 
     @property
     def ranked(self) -> list[Entry]:
-        """The entrants that have a loss, the lowest relative loss first."""
+        """The entrants that have a loss, by increasing relative loss."""
         return sorted((entry for entry in self.entries if entry.rounds), key=lambda entry: entry.relative_loss)
 
     @property
     def reference(self) -> Entry | None:
-        """Ours, or else that with the lowest loss, of the entrants with a loss in every fold; None without any."""
+        """Our method, if it has a loss in every fold, otherwise the best entrant that does; None without any."""
         sound = [entry for entry in self.ranked if self.in_every_fold(entry)]
         return next((entry for entry in sound if entry.name == OURS), sound[0] if sound else None)
 
@@ -102,7 +103,11 @@ class MethodComparison:
         return len(entry.rounds) == len(self.rounds)
 
     def difference(self, name: str, reference: str | None = None) -> Difference:
-        """Return by how much the relative loss of an entrant is larger than that of another one, in the same folds.
+        """Return the difference of the relative losses of two entrants in the same folds.
+
+        Its p-value is corrected by Holm's method for all comparisons of the same kind: of ours with each other entrant;
+        of each entrant with no features; or of two others, which nobody names before the losses are known, of each
+        entrant with each.
 
         Parameters
         ----------
@@ -116,6 +121,19 @@ class MethodComparison:
         InvalidInputError
             For a name that did not take part.
         """
+        own = self._uncorrected(name, reference)
+        pairs: list[tuple[str, str | None]]
+        if reference is None:
+            pairs = [(entry.name, None) for entry in self.entries]
+        elif OURS in (name, reference):
+            pairs = [(entry.name, OURS) for entry in self.entries if entry.name != OURS]
+        else:
+            pairs = [*combinations((entry.name for entry in self.entries), 2)]
+        together = [self._uncorrected(*pair).p_value for pair in pairs]
+        return replace(own, p_value=holm(own.p_value, together))
+
+    def _uncorrected(self, name: str, reference: str | None) -> Difference:
+        """Return a difference without regard to others."""
         first = self._by_round(name)
         second = dict.fromkeys(first, 1.0) if reference is None else self._by_round(reference)
         common = sorted(first.keys() & second.keys())
@@ -124,11 +142,6 @@ class MethodComparison:
     def _by_round(self, name: str) -> dict[int, float]:
         entry = self[name]
         return dict(zip(entry.rounds, entry.relative_losses, strict=True))
-
-    @property
-    def noise_quantile(self) -> float:
-        """How many standard errors of a difference count as noise."""
-        return noise_quantile(len(self.rounds))
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -151,6 +164,20 @@ class MethodComparison:
         return (
             f"Held-out {self.target.measure} over that of predicting {self.target.null}, so that 1 is no better than "
             f"no features; {folds}{partly}, {self.inner_folds} inner ones."
+        )
+
+    def correction(self) -> str:
+        """Return from when on a difference counts as more than noise, in one sentence; nothing for one entrant."""
+        reference = self.reference
+        others = len(self.ranked) - 1
+        if reference is None or others < 1:
+            return ""
+        count = f"the {plural(others, 'comparison')} with {OURS}"
+        if reference.name != OURS:
+            count = f"the {plural(others * (others + 1) // 2, 'comparison')} of two methods"
+        return (
+            f"Differences beyond the noise are significant at the {percent(LEVEL)} level, with Holm's correction for "
+            f"{count}; so are those from no features, for {plural(others + 1, 'method')}."
         )
 
     @property
@@ -188,13 +215,13 @@ class MethodComparison:
         if self.reference is None or entry.name == self.reference.name:
             return ""
         found = self.difference(entry.name, self.reference.name)
-        if found.margin == inf:
+        if isnan(found.p_value):
             return f"{found} in one fold"
         word = {1: "worse", -1: "better", 0: "within noise"}[found.sign]
         return f"{found} {word}"
 
     def remarks(self) -> list[str]:
-        """Return what a reader must know about entrants: failures, limits, and who was left out."""
+        """Return remarks about entrants: failures, time limits, and entrants that were not run."""
         found = []
         total = len(self.rounds)
         for entry in self.entries:
@@ -214,7 +241,8 @@ class MethodComparison:
     def table(self) -> PrintedTable:
         """Return the table as it is printed."""
         notes = ["", *self.verdict.sentences, *([""] if self.remarks() else []), *self.remarks()]
-        return PrintedTable([self.title(), self.how()], self.header, self.rows(), notes, left=("method",))
+        above = [self.title(), self.how(), *filter(None, [self.correction()])]
+        return PrintedTable(above, self.header, self.rows(), notes, left=("method",))
 
     def __str__(self) -> str:
         return self.table().to_text()
@@ -234,7 +262,7 @@ class MethodComparison:
         return [*found.items(), ("Python", platform.python_version())]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything but the rows themselves as numbers, words and lists, which `json` can write."""
+        """Return all results as a dict of numbers, strings and lists, which `json` can write."""
         return {
             "title": self.title(),
             "loss": self.target.loss,
@@ -284,6 +312,7 @@ class MethodComparison:
         if entry.rounds and reference is not None and entry.name != reference.name:
             against = self.difference(entry.name, reference.name)
         found |= {"difference": against and _known(against.mean), "standard_error": against and _known(against.error)}
+        found |= {"p_value": against and _known(against.p_value)}
         found |= {"within_noise": None if against is None else against.sign == 0}
         if self.target.classes:
             found["accuracy"] = float(np.mean(entry.accuracies)) if entry.accuracies else None
@@ -293,7 +322,7 @@ class MethodComparison:
         return found
 
     def to_frame(self) -> pandas.DataFrame:
-        """Return one row for each entrant, the lowest loss first, as a pandas data frame.
+        """Return a pandas data frame with one row for each entrant, by increasing loss.
 
         Raises
         ------
@@ -303,7 +332,7 @@ class MethodComparison:
         return pandas_for_frames().DataFrame(self.records())
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the numbers of the table: a mapping for each entrant, the lowest loss first."""
+        """Return the numbers of the table: a mapping for each entrant, by increasing loss."""
         return [self._facts(entry) for entry in [*self.ranked, *(each for each in self.entries if not each.rounds)]]
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from hardthresh.core.errors import InvalidInputError
+
 _SPARSE, _DENSE = 1e-7, 1e-12
 """Shares of its root mean square that the standard deviation of a constant column is below: rounding leaves 1e-8, the
 root of that of a difference of squares, and 1e-16, that of numbers less their mean; the latter of many rows is more."""
@@ -37,12 +39,20 @@ class Scaled:
 
     @classmethod
     def of(cls, X: Any) -> Scaled:
-        """Return rows scaled."""
+        """Return rows scaled.
+
+        Raises
+        ------
+        InvalidInputError
+            If every column is constant.
+        """
         mean = np.asarray(X.mean(axis=0)).ravel()
         squares = X.multiply(X) if sparse.issparse(X) else X**2
         moments = np.asarray(squares.mean(axis=0)).ravel()
         scale = np.sqrt(np.maximum(moments - mean**2, 0)) if sparse.issparse(X) else X.std(axis=0)
         columns = np.flatnonzero(scale > (_SPARSE if sparse.issparse(X) else _DENSE) * np.sqrt(moments))
+        if not columns.size:
+            raise InvalidInputError("every column is constant in the training rows")
         if sparse.issparse(X):
             scaled = (X[:, columns] @ sparse.diags(1.0 / scale[columns])).tocsc()
             mean = np.zeros_like(mean)

@@ -132,7 +132,7 @@ class Prepared:
         return cls(parts[0], parts[1], features.factors, sources)
 
     def encoded(self) -> Prepared:
-        """Return the rows with an indicator for each level of the training rows in the place of a category."""
+        """Return the rows with an indicator for each level of the training rows instead of a category."""
         if not self.factors:
             return self
         trains: list[np.ndarray] = []

@@ -1,4 +1,4 @@
-"""What is predicted, by which loss predictions are judged, and what is predicted without features."""
+"""The targets, the losses that measure predictions, and the predictions without features."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an entrant is given, and what it returns."""
+"""The input and the output of an entrant."""
 
 from __future__ import annotations
 

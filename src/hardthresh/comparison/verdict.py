@@ -1,9 +1,10 @@
-"""What follows from a comparison: who predicts better, beyond the noise, and what to use."""
+"""The conclusion from a comparison: significant differences, and the recommended method."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from math import isnan
+from math import isnan, nan
 from statistics import median
 from typing import Protocol
 
@@ -16,8 +17,8 @@ from hardthresh.core.numbers import mean_and_error, number
 from .entries import Entry
 from .targets import Target
 
-LEVEL = 0.95
-"""The share of Student's distribution within which a difference is called noise; by convention."""
+LEVEL = 0.05
+"""The probability that any of the differences tested together is called more than noise by chance; by convention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +30,22 @@ class Difference:
     mean : float
         The mean difference; NaN without a common fold.
     error : float
-        Its standard error, corrected for training rows that folds share; NaN with fewer than two folds.
-    margin : float
-        The size from which on it is more than noise: a quantile of Student's distribution times the error.
+        The standard error of the mean difference, corrected for the overlap of training rows; NaN with fewer than two
+        folds.
+    p_value : float
+        The probability of a difference at least as large if there were none, by Student's t distribution with one
+        degree of freedom less than there are folds; NaN with fewer than two folds. `MethodComparison.difference`
+        corrects it for all comparisons of the same family.
     """
 
     mean: float
     error: float
-    margin: float
+    p_value: float
 
     @property
     def sign(self) -> int:
-        """1 or -1 if the difference is more than noise, else 0."""
-        return int(np.sign(self.mean)) if abs(self.mean) > self.margin else 0
+        """1 or -1 if the difference is significant at the level 5 %, otherwise 0."""
+        return int(np.sign(self.mean)) if self.p_value <= LEVEL else 0
 
     def __str__(self) -> str:
         text = with_error(self.mean, self.error)
@@ -75,14 +79,38 @@ def difference(values: np.ndarray, folds: int) -> Difference:
     +0.200 ± 0.058
     """
     if values.size < 2:
-        return Difference(float(values[0]) if values.size else float("nan"), float("nan"), float("inf"))
+        return Difference(float(values[0]) if values.size else nan, nan, nan)
+    mean = float(values.mean())
     error = float(values.std(ddof=1) * np.sqrt(1.0 / values.size + 1.0 / (folds - 1)))
-    return Difference(float(values.mean()), error, noise_quantile(values.size) * error)
+    if error == 0.0:  # equal in all folds
+        return Difference(mean, error, float(mean == 0.0))
+    return Difference(mean, error, float(2.0 * stats.t.sf(abs(mean) / error, values.size - 1)))
 
 
-def noise_quantile(rounds: int) -> float:
-    """Return how many standard errors of a difference of so many outer folds count as noise."""
-    return float(stats.t.ppf(0.5 + LEVEL / 2, rounds - 1)) if rounds > 1 else float("inf")
+def holm(p_value: float, together: Iterable[float]) -> float:
+    r"""Return a p-value, corrected for all that are tested together with it (Holm, 1979).
+
+    .. math:: \tilde p_{(i)} = \min\bigl(1, \max_{j \le i} \, (m - j + 1) \, p_{(j)}\bigr)
+
+    for the m sorted p-values: at a level alpha, the probability that any true hypothesis is rejected is at most alpha,
+    however the tests depend on each other.
+
+    Parameters
+    ----------
+    p_value : float
+        One of them.
+    together : iterable of float
+        All of them; those that are NaN are not counted.
+
+    Examples
+    --------
+    >>> [holm(p, [0.01, 0.02, 0.04]) for p in (0.01, 0.02, 0.04)]
+    [0.03, 0.04, 0.04]
+    """
+    ordered = sorted(p for p in together if not isnan(p))
+    if isnan(p_value):
+        return nan
+    return min(1.0, max((len(ordered) - j) * p for j, p in enumerate(ordered) if p <= p_value))
 
 
 class Compared(Protocol):
@@ -114,16 +142,16 @@ class Compared(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What follows from a comparison.
+    """The conclusion from a comparison.
 
     Attributes
     ----------
     kind : {"nothing predicts", "lost", "won", "undecided", "no comparison"}
-        Whether any method predicts better than no features; and if so, whether ours predicts worse than one of them
-        beyond the noise, better than all of them, or neither. If ours is not in every fold, the entrant with the lowest
-        loss is in its place: `MethodComparison.reference`.
+        Whether any method predicts better than the model without features; and if so, whether our method is
+        significantly worse than another one ("lost"), better than all others ("won"), or neither ("undecided"). If our
+        method has no loss in some fold, the entrant with the lowest loss replaces it, see `MethodComparison.reference`.
     recommended : str or None
-        The method to use; None if no method predicts better than no features.
+        The method to use; None if no method predicts better than the model without features.
     sentences : tuple of str
         The verdict in words, the most important sentence first.
     """

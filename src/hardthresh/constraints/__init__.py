@@ -1,4 +1,4 @@
-"""Sets that we can project onto, one per file."""
+"""Constraint sets with a projection, one per file."""
 
 from .double_sparsity import DoubleSparsity
 from .edges import Edges, EdgeSparsity

@@ -39,32 +39,32 @@ class DoubleSparsity(Constraint):
     Parameters
     ----------
     labels : sequence of length d
-        What group each coordinate is in, as in `GroupSparsity`: any hashable label, in any order.
+        The group of each coordinate, as in `GroupSparsity`: any hashable label, in any order.
     k : int
-        Budget of groups, k >= 0.
+        Largest number of groups, k >= 0.
     m : int
-        Budget of coordinates inside each group, m >= 0.
+        Largest number of non-zeros in each group, m >= 0.
     free : sequence of int
-        Coordinates F that are always allowed, are in no group and not counted; their labels are ignored.
+        Coordinates F that are always allowed and not counted. They belong to no group, and their labels are ignored.
 
     Raises
     ------
     InvalidInputError
-        For budgets that are negative or fractional, labels that are missing (None, NaN) or cannot be hashed, or (by
-        `check`) another number of labels than coordinates.
+        For k or m that are negative or not integers, labels that are missing (None, NaN) or not hashable, or (by
+        `check`) if the number of labels is not the number of coordinates.
     NotFiniteError
         By `project`, for NaN.
 
     Notes
     -----
-    The projection is exact: it keeps the m largest entries of each group, then the k groups in which these have the
-    largest energy. The lowest index wins a tie, and the group that appears first. The support is the
-    `Coordinates` that are free or not zero, increasing. Cost O(d log d), no data pass.
+    The projection is exact: it keeps the m entries of largest magnitude in each group, then the k groups in which their
+    sum of squares is largest. Ties are broken in favour of the lowest index, and of the group that appears first. The
+    support is the `Coordinates` that are free or not zero, increasing. Cost O(d log d), no data pass.
 
     References
     ----------
-    Chu, Zhou, Mullen, Sinsheimer, Lange and Sobel (2020) for the model ("doubly sparse projection");
-    *Accelerated IHT*, section 2.1, for structures in general.
+    Chu, Zhou, Mullen, Sinsheimer, Lange and Sobel (2020) for the model ("doubly sparse projection"); Khanna and
+    Kyrillidis (2018), *Accelerated IHT*, section 2.1, for structures in general.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class DoubleSparsity(Constraint):
         return f"{type(self).__name__}({groups}, k={self.k}, m={self.m}{more})"
 
     def groups_of(self, support: Support) -> tuple[Any, ...]:
-        """Return the labels of the groups that a support has coordinates of, in order of first appearance."""
+        """Return the labels of the groups that contain coordinates of a support, in order of first appearance."""
         return tuple(self._names[group] for group in np.flatnonzero(self._used(support)))
 
     def check(self, shape: tuple[int, ...]) -> None:
@@ -131,7 +131,7 @@ class DoubleSparsity(Constraint):
         return _NestedBudget(shape[0] - len(self.free), self._grouping)
 
     def reference_project(self, z: Array) -> Projection:
-        """Return the projection by trying every support: the slow, obviously right twin, for tests only."""
+        """Return the projection by brute force over all supports, for tests only."""
         z = np.asarray(z)
         places: list[list[int]] = [[] for _ in self._names]
         for j, label in enumerate(self.labels):

@@ -31,31 +31,31 @@ def _examples() -> Iterable[EdgeSparsity]:
 @register("constraint", "edges", _examples)
 @dataclass(frozen=True, slots=True)
 class EdgeSparsity(Constraint):
-    r"""Symmetric matrices with at most K non-zeros, the diagonal always kept.
+    r"""Symmetric matrices with at most K non-zeros, which include the whole diagonal.
 
     .. math:: C = \{ W = W^\top \in R^{p \times p} : p + 2 |\{ i < j : w_{ij} \ne 0 \}| \le K \}
 
     Parameters
     ----------
     K : int
-        Budget of entries, as the paper counts them: the diagonal costs p and an edge 2, so that
-        :math:`\lfloor (K - p)/2 \rfloor` edges are allowed; `of_edges` counts edges. K < p is refused by `check`;
-        K >= p^2 allows every graph.
+        Largest number of non-zeros, counted as in the paper: the diagonal counts p and each edge 2, so :math:`\lfloor
+        (K - p)/2 \rfloor` edges are allowed. `of_edges` takes the number of edges instead. `check` raises an error for
+        K < p; K >= p^2 allows every graph.
 
     Raises
     ------
     InvalidInputError
-        For a fractional or negative K; by `check`, for points that are not square matrices or have p > K.
+        For a negative or non-integer K; by `check`, for points that are not square matrices or have p > K.
 
     Notes
     -----
-    The projection takes the symmetric part and keeps the pairs of largest magnitude, the smaller (row, column) first
-    among equals. The support is the `Edges`, as increasing flat coordinates, both triangles and the diagonal. Matrices
-    of the set need not be positive definite. Cost O(p^2), no data pass.
+    The projection takes the symmetric part and keeps the pairs of largest magnitude; of equal ones, the smaller (row,
+    column). The support is `Edges`, the increasing flat coordinates of the diagonal and of both triangles. Matrices of
+    the set need not be positive definite. Cost O(p^2), no data pass.
 
     References
     ----------
-    *Probabilistic IHT*, Section 5.2.
+    Bergamaschi, Cristofari, Kungurtsev and Rinaldi (2025), *Probabilistic IHT*, Section 5.2.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class EdgeSparsity(Constraint):
 
     @classmethod
     def of_edges(cls, n_edges: int, p: int) -> EdgeSparsity:
-        """Return the set of p x p matrices with at most so many edges: K = p + 2 n_edges."""
+        """Return the set of p x p matrices with at most `n_edges` edges, K = p + 2 n_edges."""
         return cls(checked_integer("p", p, 1) + 2 * checked_integer("n_edges", n_edges, 0))
 
     def __post_init__(self) -> None:
@@ -102,7 +102,7 @@ class EdgeSparsity(Constraint):
         return Projection(_at(support, gather(xp.reshape(even, (-1,)), support), p), Edges(support))
 
     def project_onto(self, z: Array, support: Support, start: Support | None = None) -> Projection:
-        """Return the symmetric part on the support, whose edges that are zero are left out."""
+        """Return the symmetric part on the support, without edges that are zero."""
         xp, p, indices = namespace(z), z.shape[0], support.indices
         entries = _even_entries(z, indices)
         kept = (entries != 0) | (indices % (p + 1) == 0)
@@ -120,7 +120,7 @@ class EdgeSparsity(Constraint):
         return _EdgeBudget(shape[0] * (shape[0] - 1) // 2)
 
     def reference_project(self, z: Array) -> Projection:
-        """Return the projection by trying every graph: the slow, obviously right twin, for tests only."""
+        """Return the projection by brute force over all graphs, for tests only."""
         p = z.shape[0]
         pairs = [(i, j) for i in range(p) for j in range(i + 1, p)]
         even = (np.asarray(z) + np.asarray(z).T) / 2

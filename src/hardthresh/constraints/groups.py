@@ -44,37 +44,36 @@ class GroupSparsity(Constraint):
     Parameters
     ----------
     labels : sequence of length d
-        What group each coordinate is in, by any hashable label (text, numbers, tuples, categories), in any order: the
-        coordinates of a group need not stand together.
+        The group of each coordinate: any hashable label (text, numbers, tuples, categories), in any order. The
+        coordinates of a group need not be adjacent.
     k : int
-        Budget of groups, k >= 0; as many as there are groups, or more, allows every coordinate.
+        Largest number of groups, k >= 0. If k is at least the number of groups, every coordinate is allowed.
     free : sequence of int
-        Coordinates F that are always allowed and not counted: an intercept, covariates to adjust for. They are in no
-        group, and their labels (None, say) are ignored.
+        Coordinates F that are always allowed and not counted: an intercept, covariates to adjust for. They belong to no
+        group, and their labels are ignored (use None, for example).
     weights : {None, "size"} or mapping from label to number
-        What the energy :math:`\|z_g\|^2` of a group is divided by before groups are compared: nothing, its number of
-        coordinates, or a number > 0 of its own. The set is the same, but with weights that differ the projection is no
-        longer the nearest point, and `exact` says so.
+        The divisor of :math:`\|z_g\|^2` in the comparison of groups: 1 (None), the number of coordinates of the group
+        ("size"), or a given number > 0 for each group. Weights do not change the set, but with unequal weights the
+        projection is not the nearest point, and `exact` is False.
 
     Raises
     ------
     InvalidInputError
-        For a negative or fractional k, labels that are missing (None, NaN) or cannot be hashed, weights that are not
-        positive or not those of the groups, or (by `check`) another number of labels than coordinates.
+        For a negative or non-integer k, labels that are missing (None, NaN) or not hashable, weights that are not
+        positive or do not match the groups, or (by `check`) if the number of labels is not the number of coordinates.
     NotFiniteError
         By `project`, for NaN.
 
     Notes
     -----
-    The projection keeps the k groups with the largest energy. Groups are numbered in the order in which they first
-    appear, and the lowest number wins a tie. The support are the `Groups` that are not zero (`groups_of` says their
-    labels); free coordinates belong to every support. Exact without weights. Cost
-    O(d), no data pass.
+    The projection keeps the k groups with the largest :math:`\|z_g\|^2` (divided by the weight). Groups are numbered in
+    the order in which they first appear, and the lowest number wins a tie. The support is the `Groups` that are not
+    zero (`groups_of` returns their labels) with the free coordinates. Exact without weights. Cost: O(d), no data pass.
 
     References
     ----------
-    *Accelerated IHT*, section 2.1 (the model) and B.3 (non-overlapping groups); Baldassarre, Bhan, Cevher, Kyrillidis
-    and Satpathi (2016) for group models.
+    Khanna and Kyrillidis (2018), *Accelerated IHT*, section 2.1 (the model) and B.3 (non-overlapping groups);
+    Baldassarre, Bhan, Cevher, Kyrillidis and Satpathi (2016) for group models.
 
     Examples
     --------
@@ -115,7 +114,7 @@ class GroupSparsity(Constraint):
 
     @property
     def exact(self) -> bool:  # type: ignore[override]
-        """Whether `project` returns the nearest point: if no group counts more than another."""
+        """Whether `project` returns the nearest point, which is the case if all weights are equal."""
         return self._divisors is None
 
     @property
@@ -165,7 +164,7 @@ class GroupSparsity(Constraint):
         return self._groups(move(largest, v)).restrict(v)
 
     def reference_project(self, z: Array) -> Projection:
-        """Return the projection by trying every choice of groups: the slow, obviously right twin, for tests only."""
+        """Return the projection by brute force over all choices of groups, for tests only."""
         z = np.asarray(z)
         numbers = np.array([-1 if j in self.free else self._names.index(label) for j, label in enumerate(self.labels)])
         weight = np.ones(self.n_groups) if self._divisors is None else self._divisors

@@ -33,41 +33,45 @@ def _examples() -> Iterable[OverlappingGroupSparsity]:
 @register("constraint", "overlapping_groups", _examples, upgrades=[lambda fields: fields | {"names": None}])
 @dataclass(frozen=True, slots=True, repr=False)
 class OverlappingGroupSparsity(Constraint):
-    r"""Vectors whose non-zeros are covered by at most k of some groups, which may overlap.
+    r"""Vectors whose non-zeros are covered by at most k groups, which may overlap.
 
     .. math:: C = \{ w \in R^d : \mathrm{supp}(w) \setminus F \subseteq G_{i_1} \cup \cdots \cup G_{i_k} \}
 
     Parameters
     ----------
     groups : sequence of sequences of int
-        The coordinates of each group: genes of a pathway, say. What is in no group, and not free, stays zero.
+        The coordinates of each group, such as the genes of a pathway. Coordinates that are neither in a group nor free
+        are zero.
     k : int
-        Budget of groups, k >= 0; more than there are is allowed.
+        Largest number of groups, k >= 0. It may exceed the number of groups.
     free : sequence of int
         Coordinates F that are always allowed and not counted: an intercept, covariates to adjust for.
     names : sequence of hashable, optional
-        What the groups are called, for `groups_of`; by default 0, 1, ...
+        The names of the groups, for `groups_of`. Default: 0, 1, ...
 
     Raises
     ------
     InvalidInputError
-        For a negative or fractional k, groups that are empty, name a coordinate twice or none that exists (by `check`).
+        For a negative or non-integer k, groups that are empty or contain a coordinate twice, and (by `check`)
+        coordinates out of range.
     NotFiniteError
         By `project`, for NaN.
 
     Notes
     -----
-    To find the nearest point is weighted maximum coverage, which is NP-hard. `project` is its greedy approximation:
-    the group with the largest energy that is not yet covered, again and again, the lowest number first among equals,
-    until there are k or nothing is left to cover; so `exact` is False. It keeps at least 1 - 1/e of the energy that the
-    best k groups would. The support is a `Cover`, with the numbers of the groups in the
-    order in which they were taken. Cost: O(sum of the sizes of the groups), plus O(number of groups) for each one
-    looked at; energies are recomputed only for groups that lead. It is found on the host; no data pass.
+    The nearest point is the solution of a weighted maximum coverage problem, which is NP-hard. `project` computes the
+    greedy approximation, so `exact` is False: it repeatedly adds the group whose uncovered entries have the largest sum
+    of squares, with ties broken in favour of the lowest number, until there are k groups or all non-zeros are covered.
+    It keeps at least a share 1 - 1/e of the sum of squares that the best k groups cover. The support is a `Cover`, with
+    the groups in the order of their choice. Cost: O(sum of the sizes of the groups), plus O(number of groups) for each
+    group that is evaluated again; only groups that may be next are. The computation runs on the CPU, without a data
+    pass.
 
     References
     ----------
-    *Accelerated IHT*, section 2.1 (the model) and B.3 (greedy selection of overlapping groups); Nemhauser, Wolsey and
-    Fisher (1978) for the factor 1 - 1/e, Minoux (1978) for looking only at the groups that lead.
+    Khanna and Kyrillidis (2018), *Accelerated IHT*, section 2.1 (the model) and B.3 (greedy selection of overlapping
+    groups); Nemhauser, Wolsey and Fisher (1978) for the factor 1 - 1/e, Minoux (1978) for the lazy evaluation of
+    groups.
 
     Examples
     --------
@@ -143,7 +147,7 @@ class OverlappingGroupSparsity(Constraint):
         return _CoverBudget(len(self.groups), self.k, self._columns, self._starts, self.free)
 
     def reference_project(self, z: Array) -> Projection:
-        """Return the nearest point by trying every choice of groups: exact, slow, for tests only."""
+        """Return the nearest point by brute force over all choices of groups, for tests only."""
         z = np.asarray(z)
         best, best_distance = np.zeros_like(z), np.inf
         best_groups: tuple[int, ...] = ()

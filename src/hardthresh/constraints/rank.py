@@ -1,4 +1,4 @@
-"""Matrices of at most some rank."""
+"""Matrices of bounded rank."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Bases(Support):
     right : array, shape (q, r)
         Orthonormal basis V of the rows.
     values : array, shape (r,), or None
-        The singular values that go with these vectors, decreasing; None for bases that do not belong to a matrix.
+        The singular values of the matrix, decreasing; None for bases that do not belong to a matrix.
     """
 
     left: Array
@@ -89,9 +89,9 @@ class Rank(Constraint):
     r : int
         Largest rank, >= 0; r >= min(p, q) allows every matrix.
     method : {"auto", "lapack", "lanczos", "randomized", "subspace"}
-        How the singular value decomposition is truncated; see `hardthresh.arrays.truncated_svd`. All are exact but
-        "randomized", which starts from the bases of the last iterate and takes two block power steps, and "subspace",
-        which takes one.
+        The algorithm of the truncated singular value decomposition; see `hardthresh.arrays.truncated_svd`. "randomized"
+        and "subspace" are approximate: they start from the bases of the last iterate and take two block power steps and
+        one, respectively. The others are exact.
 
     Raises
     ------
@@ -102,21 +102,21 @@ class Rank(Constraint):
 
     Notes
     -----
-    The projection keeps the r largest singular values (Eckart and Young 1936). Where the r-th and the next are equal
-    there are several nearest points, and the decomposition's own order decides. The support is the pair of `Bases`
-    U, V, with the singular values; those that are rounding next to the largest bring no direction in. Its `restrict` is
-    the projection on the tangent space of the matrices with these bases,
+    The projection keeps the r largest singular values (Eckart and Young 1936). If the r-th and the next singular value
+    are equal, the nearest point is not unique, and the order of the decomposition decides. The support is the pair of
+    `Bases` U, V with the singular values, without those of the size of rounding errors. `Bases.restrict` is the
+    projection onto the tangent space of the matrices with these bases,
 
     .. math:: P_T(G) = UU^\top G + G VV^\top - UU^\top G VV^\top,
 
-    the directions along which the rank does not grow to first order. It contains the matrices of the form
-    :math:`UAV^\top` on which *Sparse Polyak* measures gradients; that measure itself is `hard_threshold`, :math:`PM_r`.
-    Of a `FactoredMatrix` both return factored matrices, of r and 2r columns.
-    Cost of a projection: one truncated decomposition, O(p q min(p, q)) or a few dozen times O(p q r); no data pass.
+    the directions along which the rank does not increase to first order. It contains the matrices of the form
+    :math:`UAV^\top`, on which the *Sparse Polyak* step measures gradients by `hard_threshold`, :math:`PM_r`. For a
+    `FactoredMatrix`, the projection has r columns and the restriction 2r. Cost of a projection: one truncated
+    decomposition, O(p q min(p, q)) operations or a few dozen times O(p q r); no data pass.
 
     References
     ----------
-    PM_s of *Sparse Polyak*, Section 5; tangent spaces: Vandereycken (2013).
+    PM_s of Qiao and Maros (2025), *Sparse Polyak*, Section 5; tangent spaces: Vandereycken (2013).
 
     Examples
     --------
@@ -164,7 +164,7 @@ class Rank(Constraint):
         return bool(support.left.shape[1] >= min(self.r, support.left.shape[0], support.right.shape[0]))
 
     def reference_project(self, z: Array) -> Projection:
-        """Return the projection by the eigenvectors of z'z: slow and less precise, for the tests."""
+        """Return the projection from the eigenvectors of z'z, slower and less precise, for tests only."""
         xp = namespace(z)
         _, vectors = xp.linalg.eigh(z.T @ z)
         leading = xp.flip(vectors, axis=1)[:, : self.r]

@@ -32,28 +32,28 @@ def _examples() -> Iterable[RowSparsity]:
 @register("constraint", "rows", _examples)
 @dataclass(frozen=True, slots=True, repr=False)
 class RowSparsity(Constraint):
-    r"""Matrices with at most k rows, or groups of rows, that are not zero.
+    r"""Matrices with at most k non-zero rows, or groups of rows.
 
     .. math:: C = \{ W \in R^{p \times q} : |\{ j \notin F : w_j \ne 0 \}| \le k \}
 
-    for the rows :math:`w_j` of W: a feature is chosen for all outputs, or for none.
+    for the rows :math:`w_j` of W: a feature is chosen for all outputs or for none.
 
     Parameters
     ----------
     k : int
-        Budget of rows, or of groups, k >= 0; as many as there are, or more, allows every row.
+        Largest number of rows, or of groups of rows, k >= 0. If k is at least their number, every row is allowed.
     groups : sequence of length p, optional
-        What group each row is in, by any hashable label, in any order; the rows of a group are chosen together. By
-        default every row is a group of its own.
+        The group of each row: any hashable label, in any order. The rows of a group are chosen together. By default
+        every row is its own group.
     free : sequence of int
-        Rows F that are always allowed and not counted: intercepts, covariates to adjust for. They are in no group, and
-        their labels (None, say) are ignored.
+        Rows F that are always allowed and not counted: intercepts, covariates to adjust for. They belong to no group,
+        and their labels are ignored (use None, for example).
 
     Raises
     ------
     InvalidInputError
-        For a negative or fractional k, labels that are missing (None, NaN) or cannot be hashed, or (by `check`) points
-        that are no matrices, or have another number of rows than there are labels.
+        For a negative or non-integer k, labels that are missing (None, NaN) or not hashable, or (by `check`) points
+        that are not matrices or whose number of rows is not the number of labels.
     NotFiniteError
         By `project`, for NaN.
 
@@ -63,14 +63,14 @@ class RowSparsity(Constraint):
 
     Notes
     -----
-    The projection is exact: it keeps the k groups of rows with the largest energy, the sum of the squares of their
-    entries. Groups are numbered in the order in which they first appear, and the lowest number wins a tie. The support
-    are the `Rows` that are not zero; free rows belong to every support. Cost O(pq), no data pass.
+    The projection is exact: it keeps the k groups of rows with the largest sum of squares of their entries. Groups are
+    numbered in the order in which they first appear, and the lowest number wins a tie. The support is the `Rows` that
+    are not zero, with the free rows. Cost O(pq), no data pass.
 
     References
     ----------
     Obozinski, Wainwright and Jordan (2011), Support union recovery in high-dimensional multivariate regression, *Annals
-    of Statistics* 39, 1-47, for the model; here the number of rows is bounded in the place of the sum of their norms.
+    of Statistics* 39, 1-47, for the model; here the number of rows is bounded instead of the sum of their norms.
 
     Examples
     --------
@@ -150,7 +150,7 @@ class RowSparsity(Constraint):
         return BlockBudget(grouping.count, self.k, numbers)
 
     def reference_project(self, z: Array) -> Projection:
-        """Return the projection by trying every choice of groups: the slow, obviously right twin, for tests only."""
+        """Return the projection by brute force over all choices of groups, for tests only."""
         z = np.asarray(z)
         grouping = self._grouping_of(len(z))
         best, best_distance = np.zeros_like(z), np.inf

@@ -42,29 +42,29 @@ class Sparsity(Constraint):
     Parameters
     ----------
     k : int
-        Budget of non-zeros, k >= 0; k >= d allows every coordinate.
+        Largest number of non-zeros, k >= 0; k >= d allows every coordinate.
     free : sequence of int
         Coordinates F that are always allowed and not counted: an intercept, covariates to adjust for.
     lower, upper : float or array of shape (d,), optional
-        Bounds with lower <= 0 <= upper, also on free coordinates; ``lower=0.0`` asks for non-negative coefficients,
-        and an array with -inf leaves a coordinate unbounded.
+        Bounds of the entries, lower <= 0 <= upper, which also hold for free coordinates. For example, ``lower=0.0``
+        requires non-negative coefficients; use -inf or inf in an array for an unbounded coordinate.
 
     Raises
     ------
     InvalidInputError
-        For a negative or fractional k, bounds that exclude zero, or (by `check`) coordinates or bounds that do not fit
-        the vectors.
+        For a negative or non-integer k, bounds that exclude zero, or (by `check`) coordinates or bounds that do not
+        match the shape of the vectors.
 
     Notes
     -----
     The projection is exact: without bounds it keeps the k entries of largest magnitude; with bounds it keeps the k
-    coordinates whose clipped value brings the largest decrease of the distance, z_j^2 - (z_j - clip(z_j))^2, so
-    the bounds are part of the projection and not an afterthought. The lowest index wins a tie. The support is the
-    `Coordinates` that are free or not zero, increasing. Cost O(d), no data pass.
+    coordinates with the largest decrease of the squared distance, z_j^2 - (z_j - clip(z_j))^2, and clips them. The
+    lowest index wins a tie. The support is the `Coordinates` that are free or not zero, increasing. Cost: O(d), no data
+    pass.
 
     References
     ----------
-    HT_s of *Sparse Polyak* (equation 2, ties "lexicographic").
+    HT_s of Qiao and Maros (2025), *Sparse Polyak* (equation 2, ties "lexicographic").
 
     Examples
     --------
@@ -197,7 +197,7 @@ class Sparsity(Constraint):
         return Coordinates(support.indices[gather(~held, support.indices)])
 
     def reference_project(self, z: Array) -> Projection:
-        """Return the projection by trying every support: the slow, obviously right twin, for tests only."""
+        """Return the projection by brute force over all supports, for tests only."""
         z = np.asarray(z)
         low = -np.inf if self.lower is None else self.lower
         high = np.inf if self.upper is None else self.upper

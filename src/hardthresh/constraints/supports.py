@@ -52,7 +52,7 @@ class Coordinates(Support):
 
     @staticmethod
     def of_mask(mask: Array, has_nan: bool = False, start: Support | None = None) -> Coordinates:
-        """Return the support of the coordinates where a mask is true; `has_nan` says that it means nothing.
+        """Return the support of the coordinates where a mask is true; the mask is invalid if `has_nan` is true.
 
         With the support that a projection started from it is compared at once: the host will ask.
         """
@@ -163,7 +163,7 @@ class MaskedCoordinates(Coordinates):
 @stored("support/groups")
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups(Support):
-    """Groups of coordinates of a vector, with the free coordinates that are in no group.
+    """Groups of coordinates of a vector, with the free coordinates, which belong to no group.
 
     Attributes
     ----------
@@ -203,7 +203,7 @@ class Groups(Support):
 @stored("support/rows")
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows(Support):
-    """Rows of a matrix, or groups of them, with the free rows.
+    """Rows of a matrix, or groups of rows, with the free rows.
 
     Attributes
     ----------

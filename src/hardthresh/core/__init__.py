@@ -1,4 +1,4 @@
-"""The contracts and the one loop."""
+"""The contracts of objectives, constraints, step rules and solvers, and the loop that runs them."""
 
 from .constraint import BlockBudget, Constraint, CoordinateBudget, Projection, Structure
 from .errors import (

@@ -15,7 +15,7 @@ _LARGE = 1e-3
 
 
 def large_entries(w: Array) -> Array:
-    """Return a point with zeros in the place of all entries below a thousandth of the largest."""
+    """Return a point whose entries below a thousandth of the largest are set to zero."""
     xp = library(w)
     size = xp.abs(w)
     return xp.where(size >= _LARGE * xp.max(size), w, xp.zeros_like(w))

@@ -43,7 +43,7 @@ def _together(rest: Iterator[T], number: int) -> Iterator[T]:
 
 
 def in_step(runs: Iterable[Generator[None, None, T]], like: Array) -> Iterator[T]:
-    """Yield what generators return, each as it is asked for; on a device all go on together.
+    """Yield what generators return, each as it is asked for; on a device all continue together.
 
     They yield before the host looks at a number. So all are at that place when it does, and it waits once for all.
 
@@ -106,7 +106,7 @@ def to_the_end(work: Callable[P, Generator[None, None, T]]) -> Callable[P, T]:
 def begun(items: Iterable[T], like: Array) -> Iterator[T]:
     """Yield items as they come from an iterable; on a device the work on the first one starts now.
 
-    Then what the host has to know to go on, and the numbers of the first item, come over together.
+    Then what the host has to know to continue, and the numbers of the first item, come over together.
 
     Parameters
     ----------

@@ -20,14 +20,14 @@ from .typing import Array, library
 @stored("point/projection", upgrades=[upgrade_supports])
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """A nearest point of the set and where it may be non-zero. The point never aliases the input.
+    """A nearest point of the set with its support. The point never shares memory with the input.
 
     Attributes
     ----------
     point : array
         The point.
     support : Support
-        Where it may be non-zero.
+        The coordinates where it may be non-zero.
     """
 
     point: Array
@@ -66,7 +66,7 @@ class Blocks:
 
 
 class Structure(ABC):
-    """Restriction of supports by a set: to a few out of a number of candidates, such as coordinates, groups or edges.
+    """The restriction of supports by a set to a few of many candidates, such as coordinates, groups or edges.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Structure(ABC):
         """Return the number of candidates in a support."""
 
     def swap_units(self, support: Support) -> list[Array]:
-        """Return the sets of coordinates that may leave a support as a unit; none if they are not known."""
+        """Return the sets of coordinates that can be removed from a support as a unit; none if they are not known."""
         return []
 
     def blocks(self) -> Blocks | None:
@@ -123,7 +123,7 @@ class CoordinateBudget(Structure):
 
     @property
     def signs(self) -> np.ndarray | None:
-        """For each coordinate +1 or -1 if it can have this sign only, else 0; None if there is no bound."""
+        """For each coordinate, +1 or -1 if it can only have this sign, otherwise 0; None if there is no bound."""
         if self.bounds is None:
             return None
         lower, upper = self.bounds
@@ -243,26 +243,26 @@ class Constraint(ABC):
     def project(self, z: Array, start: Support | None = None) -> Projection:
         """Return the nearest point of the set; among equally near ones, the one with the lowest indices.
 
-        `start` is a support that is nearly right, as that of the last iterate: where an iterative projection begins.
+        `start` is an approximate support, such as that of the last iterate, from which an iterative projection starts.
         """
 
     @abstractmethod
     def relax(self, factor: float) -> Constraint:
-        """Return the set with its budget multiplied: k becomes ceil(factor k)."""
+        """Return the set with a larger budget: k becomes ceil(factor k)."""
 
     @abstractmethod
     def is_full(self, support: Support) -> bool:
         """Return whether the support uses the whole budget."""
 
     def at_most(self, shape: tuple[int, ...]) -> int | None:
-        """Return a bound of the number of coordinates of a support, of points that are vectors; None if none is known.
+        """Return a bound on the number of coordinates in a support of vectors; None if no bound is known.
 
-        With it a device takes so many columns without being asked which they are (see `hardthresh.core.few`).
+        A device can then select this number of columns without a synchronisation (see `hardthresh.core.few`).
         """
         return None
 
     def structure(self, shape: tuple[int, ...]) -> Structure | None:
-        """Return how the set restricts the supports of points of a shape; None if not to a number of candidates."""
+        """Return the `Structure` of supports for points of a shape; None if there is none."""
         return None
 
     def project_onto(self, z: Array, support: Support, start: Support | None = None) -> Projection:
@@ -270,7 +270,7 @@ class Constraint(ABC):
         return self.project(z, start)
 
     def hard_threshold(self, v: Array, start: Support | None = None) -> Array:
-        """Return the part of a direction with the largest norm on any one support (HT_s, PM_s), whatever the bounds."""
+        """Return the part of a direction with the largest norm on any support (HT_s, PM_s); bounds are ignored."""
         return self.project(v, start).point
 
     def free_part(self, w: Array, gradient: Array, support: Support) -> Support:

@@ -93,7 +93,7 @@ class NotFiniteError(InvalidInputError):
 
 
 class OutOfMemoryError(HardThreshError, MemoryError):
-    """The data and what a fit needs besides them do not fit into memory."""
+    """The data and the memory that a fit needs do not fit into memory."""
 
 
 class CapabilityError(HardThreshError, TypeError):
@@ -106,27 +106,27 @@ class DataLostError(HardThreshError):
     Attributes
     ----------
     state : State or None
-        The last state of the run that read them, from which `hardthresh.minimize` goes on with the data elsewhere;
-        None before the first.
+        The last state of the run, from which `hardthresh.minimize` can continue when the data are available again; None
+        if there was no state yet.
     """
 
     state: Any = None
 
 
 class StallWarning(UserWarning):
-    """A method has come to a halt where nothing says that it should."""
+    """A method makes no more progress, although there is no evidence that it has reached a minimum."""
 
 
 class SearchRangeWarning(UserWarning):
-    """The best of several numbers is the largest or the smallest that was compared."""
+    """The best of several numbers is the largest or the smallest that was compared, so a better one may lie beyond."""
 
 
 class NothingFoundWarning(UserWarning):
-    """The model is the empty one: no number of features predicts better than none, or a ridge leaves none a gain."""
+    """The model has no features: no number of features predicts better than none, or the ridge is too large."""
 
 
 class CriterionWarning(UserWarning):
-    """An information criterion compares models in whose search it does not account for overfitting."""
+    """An information criterion was used where it does not account for the overfitting of the search."""
 
 
 class MissingDependencyError(HardThreshError, ImportError):

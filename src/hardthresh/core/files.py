@@ -1,4 +1,4 @@
-"""Writing a file whole or not at all."""
+"""Atomic writing of files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gap between an answer and a lower bound."""
+"""The gap between a solution and a lower bound."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ PROVED = 1e-6
 
 
 def relative_gap(value: float, bound: float, least: float = -inf) -> float:
-    """Return how far a lower bound is below a value, as a share of how far that is above the objective's least value.
+    """Return the gap between a value and a lower bound, relative to the distance of the value from its minimum.
 
     Parameters
     ----------
     value, bound : float
-        f at an answer, and a number that f is not below.
+        f at a solution, and a lower bound of f on the constraint set.
     least : float
-        A number that f never falls below, such as 0 for squared errors (`Objective.lower_bound`); -inf if none is
-        known, which counts as 0.
+        A lower bound of f over all points, such as 0 for squared errors (`Objective.lower_bound`); -inf if none is
+        known, in which case 0 is used.
 
     Returns
     -------
     float
-        From 0, the answer is optimal, to 1, nothing is known.
+        In [0, 1]: 0 if the solution is proved to be optimal, 1 if nothing is proved.
 
     Examples
     --------

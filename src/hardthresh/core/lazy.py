@@ -1,7 +1,7 @@
 """Numbers that stay on the device until they are needed, and then come to the host together.
 
 On a GPU the host waits at every ``float(x)`` of an array until the device has caught up. `scalar` takes its place: for
-NumPy it is that conversion, for other libraries it returns a `LazyScalar`, with which arithmetic goes on. The first
+NumPy it is that conversion, for other libraries it returns a `LazyScalar`, with which arithmetic continues. The first
 number that a branch or a record asks for brings over, in one transfer, all numbers that are still in use.
 """
 
@@ -333,7 +333,7 @@ def inner(a: Array, b: Array) -> Any:
     if type(a) is np.ndarray:
         return float(np.add.reduce(a * b, axis=None))  # what np.sum calls in the end
     if a.ndim == 1 and a.shape == b.shape and a.dtype == b.dtype:
-        return scalar(a @ b)  # one operation of the device in the place of two
+        return scalar(a @ b)  # one operation of the device instead of two
     return scalar(library(a).sum(a * b))
 
 

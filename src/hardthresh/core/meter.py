@@ -7,13 +7,13 @@ class Meter:
     """A counter of data passes.
 
     One pass is the cost of one product X^T r with all of X; X w for a w with s of its d entries non-zero is s/d of a
-    pass, and work on a mini-batch counts by its share of the rows. A meter belongs to one run; designs add to it,
-    nobody else.
+    pass, and work on a mini-batch counts by its share of the rows. A meter belongs to one run, and only designs add to
+    it.
 
     Parameters
     ----------
     passes : float
-        How many there were before; more are added to the attribute of this name.
+        The number of previous passes, to which others are added.
     """
 
     __slots__ = ("passes",)
@@ -22,5 +22,5 @@ class Meter:
         self.passes = passes
 
     def add(self, passes: float) -> None:
-        """Count some more passes."""
+        """Add a number of passes."""
         self.passes += passes

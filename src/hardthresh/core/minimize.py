@@ -28,16 +28,16 @@ def iterate(
     seed: int = 0,
     state: State | None = None,
 ) -> Iterator[State]:
-    """Yield the start state (``state.iteration == 0``), then one state per iteration, for ever.
+    """Yield the start state (``state.iteration == 0``), then one state per iteration, without end.
 
     Parameters
     ----------
     objective, constraint, solver :
         Minimise the objective over the constraint with the solver.
     w0 : array of the objective's shape, optional
-        Start at its projection; default zero.
+        The run starts at its projection. Default: the null model of the objective, usually zero.
     seed : int
-        Seed of everything random, >= 0; a state brings its own.
+        Seed of all random numbers, >= 0; a state contains its own.
     state : State, optional
         A state of an earlier run of the same solver, to continue that run; it is yielded first.
 
@@ -50,13 +50,13 @@ def iterate(
     CapabilityError
         If the objective lacks what the solver needs.
     InvalidInputError
-        If the constraint does not fit the objective's shape, `w0` or `state` does not, the state is another
-        solver's, or both are given; if the seed is not an integer >= 0.
+        If the constraint, `w0` or `state` does not match the shape of the objective; if the state is that of another
+        solver; if both `w0` and `state` are given; if the seed is not an integer >= 0.
 
     Notes
     -----
-    Scales are measured where the solver starts without `w0`, so a warm start costs one or two data passes more.
-    States are immutable: a list of them is a correct record of the run.
+    Scales of tolerances are computed at the default start, so a warm start costs one or two more data passes. States
+    are immutable: a list of them is a correct record of the run.
     """
     with serial_blas():
         runner = Runner(objective, constraint, solver)
@@ -89,31 +89,31 @@ def minimize(
     objective, constraint, solver, w0, seed, state :
         As in `iterate`.
     stop : StopRule, optional
-        When to stop, besides `max_iter` and a solver that has settled. Default: a perfect fit, or the solver's own rule
-        with `tol`.
+        The stopping rule, in addition to `max_iter` and the convergence criteria of the solver. Default: a perfect fit,
+        or the rule of the solver with `tol`.
     max_iter : int
-        Limit of iterations, counted from iteration 0 also when a run is resumed.
+        Largest number of iterations, counted from iteration 0, also for a resumed run.
     tol : float
-        Relative tolerance, >= 0, of the solver's own rule; 0 switches that rule off. Not used when `stop` is given.
+        Relative tolerance, >= 0, of the rule of the solver; 0 disables this rule. Not used if `stop` is given.
     callback : callable, optional
-        ``callback(state)`` after every state, the start included. What it returns is ignored: raise StopIteration in it
-        to stop the run.
+        ``callback(state)`` is called after every state, including the start. Its return value is ignored; raise
+        StopIteration in it to stop the run.
     progress : bool
-        Show a progress line (needs rich or tqdm).
+        Whether to show a progress line (needs rich or tqdm).
 
     Returns
     -------
     Result
-        With the last iterate, or what the solver's `finish` makes of it; with the best one if the run was interrupted
-        from the keyboard or diverged. The history of a resumed run begins at the state that it resumed from, and
-        seconds count from there.
+        The result with the last iterate, after `finish` of the solver; with the best iterate if the run was interrupted
+        from the keyboard or diverged. The history and the seconds of a resumed run start at the state from which it was
+        resumed.
 
     Raises
     ------
     CapabilityError, InvalidInputError
         As in `iterate`.
     DataLostError
-        If the data cannot be read any more, such as those of a cluster that is gone; its `state` is the last one.
+        If the data can no longer be read, for example because a cluster was lost; its `state` is the last one.
     """
     rule = stopping_rule(solver, stop, max_iter, tol)
     began = perf_counter()

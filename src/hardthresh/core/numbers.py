@@ -1,4 +1,4 @@
-"""Numbers as text for people."""
+"""Formatting of numbers as text."""
 
 from __future__ import annotations
 
@@ -104,3 +104,18 @@ def choices(n: int, k: int) -> str | None:
     """
     digits = (lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)) / log(10)
     return f"10{str(round(digits)).translate(_RAISED)}" if digits > 10 else None
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a number.
+
+    Examples
+    --------
+    >>> is_number("1e-3"), is_number("1,5")
+    (True, False)
+    """
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -23,12 +23,12 @@ from .typing import Array, library
 @stored("point/evaluation")
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """An objective at one point: everything here belongs to that point, never to an earlier one.
+    """The value, gradient and predictions of an objective at one and the same point.
 
     Attributes
     ----------
     point : array of the objective's shape
-        Where.
+        The point.
     value : float
         f(point).
     gradient : array like `point`
@@ -52,17 +52,18 @@ class Traits:
     quadratic : bool
         Whether the Hessian is the same everywhere.
     partial : bool
-        Whether f does not depend on some coordinates of the point, as in the completion of a matrix: extrapolation
-        along them has no effect on f.
+        Whether f does not depend on some coordinates of the point, as in matrix completion.
     symmetric : bool
         Whether f is a function of symmetric matrices, so that a run needs a set of these (see `Constraint.symmetric`).
     arbitrary : bool
-        Whether f is any function: it may be neither convex nor smooth, so that searches must not rely on its curvature.
+        Whether f is a general function, which may be neither convex nor smooth, so that solvers must not rely on its
+        curvature.
     n_rows : int
-        How many examples f is a mean over, which `rows` may draw from; 1 for a function without examples.
+        The number of examples over which f is a mean, and from which `rows` may draw; 1 for a function without
+        examples.
     reading_is_dear : bool
-        Whether each gradient reads data from a disc or from other machines: solvers ask about several points at once,
-        and prefer arithmetic on a few columns to another reading.
+        Whether each gradient reads data from a disc or from other machines, so that passes are expensive. Solvers then
+        evaluate several points at once, and prefer computations with a few columns to another pass.
     """
 
     quadratic: bool = False
@@ -121,19 +122,19 @@ def _missing(instance: object, contract: type) -> list[str]:
 
 @runtime_checkable
 class Objective(Protocol, metaclass=Contract):
-    """A smooth function f on arrays of one shape: what every solver needs.
+    """The contract of objectives: a smooth function f on arrays of one shape.
 
-    `BaseObjective` has a default for all of it but `shape` and `evaluate`.
+    `BaseObjective` has defaults for everything except `shape` and `evaluate`.
 
     See Also
     --------
-    SmoothObjective : Second derivatives too.
-    LinearObjective : Single columns and blocks of the Hessian too.
-    MeanObjective : A mean over examples, some of which can be drawn.
+    SmoothObjective : Has second derivatives too.
+    LinearObjective : Has single columns and blocks of the Hessian too.
+    MeanObjective : A mean over examples, from which mini-batches can be drawn.
 
     Notes
     -----
-    An instance that cannot do what its class can sets the method to None, as Python classes do with ``__hash__``:
+    An instance that lacks a method of its class sets it to None, as Python classes do with ``__hash__``:
     ``isinstance(objective, SmoothObjective)`` is then False.
     """
 
@@ -143,7 +144,7 @@ class Objective(Protocol, metaclass=Contract):
 
     @property
     def lower_bound(self) -> float:
-        """A number that f never falls below; -inf when none is known."""
+        """A lower bound of f; -inf if none is known."""
 
     @property
     def traits(self) -> Traits:
@@ -159,7 +160,7 @@ class Objective(Protocol, metaclass=Contract):
         """Return the predictions at `w`, which `evaluate` and `value` can reuse; None if there are none."""
 
     def evaluate(self, w: Array, prediction: Array | None = None) -> Evaluation:
-        """Return value and gradient at `w`; `prediction`, if the caller has it, saves computing it again."""
+        """Return value and gradient at `w`; `prediction`, if the caller passes it, is not computed again."""
 
     def value(self, w: Array, prediction: Array | None = None) -> float:
         """Return f(w)."""
@@ -187,7 +188,7 @@ class SmoothObjective(Objective, Protocol):
 
 @runtime_checkable
 class LinearObjective(SmoothObjective, Protocol):
-    """A smooth objective of a vector that gives single coordinates and blocks of the Hessian, as linear models do."""
+    """A smooth objective of a vector with single coordinates and blocks of the Hessian, such as a linear model."""
 
     def columns(self, indices: Array) -> LinearObjective:
         """Return the objective restricted to some coordinates, by increasing index: an objective of its own."""
@@ -205,10 +206,10 @@ class LinearObjective(SmoothObjective, Protocol):
         """Return value and gradient at several points, which may be cheaper than one by one."""
 
     def screening_gradients(self, points: Sequence[Array]) -> Sequence[Array]:
-        """Return the gradients at several points, accurate enough to decide which coordinates to look at."""
+        """Return the gradients at several points, accurate enough to decide which coordinates to examine."""
 
     def recession(self, at: Evaluation, indices: Array) -> Array | None:
-        """Return a direction in some coordinates along which f decreases for ever; None if it has a minimiser."""
+        """Return a direction in some coordinates along which f decreases indefinitely; None if it has a minimiser."""
 
     def double(self) -> LinearObjective:
         """Return the same objective in double precision."""
@@ -218,9 +219,9 @@ class LinearObjective(SmoothObjective, Protocol):
 class RowObjective(SmoothObjective, Protocol):
     r"""A smooth objective of a matrix whose rows belong to columns of a design: a model of several outputs.
 
-    At any point its Hessian is close to :math:`G \otimes A + \Lambda \otimes I`, for the products G of the columns, a
-    matrix A of the outputs and the ridges of the rows; it is equal to that where all examples have the same second
-    derivatives, as for squared errors.
+    At any point its Hessian is approximately :math:`G \otimes A + \Lambda \otimes I`, where G contains the products of
+    the columns, A is a matrix of the outputs and :math:`\Lambda` contains the ridges of the rows. This is exact if all
+    examples have the same second derivatives, as for squared errors.
     """
 
     def column_products(self) -> LinearObjective:
@@ -242,10 +243,10 @@ class RowObjective(SmoothObjective, Protocol):
         """Return the whole Hessian as a matrix over the flat point; for objectives of few rows."""
 
     def screening_gradients(self, points: Sequence[Array]) -> Sequence[Array]:
-        """Return the gradients at several points, accurate enough to decide which rows to look at."""
+        """Return the gradients at several points, accurate enough to decide which rows to examine."""
 
     def centre(self, w: Array) -> Array:
-        """Return the point of least norm with the same value as `w` but for the ridge."""
+        """Return the point of least norm with the same value as `w`, without the ridge term."""
 
 
 @runtime_checkable
@@ -256,7 +257,7 @@ class RecedingObjective(Objective, Protocol):
         """Return the objective of some columns."""
 
     def recession(self, at: Evaluation, indices: Array) -> Array | None:
-        """Return a direction in some coordinates along which f decreases for ever; None if it has a minimiser."""
+        """Return a direction in some coordinates along which f decreases indefinitely; None if it has a minimiser."""
 
 
 @runtime_checkable
@@ -276,10 +277,11 @@ class MeanObjective(Objective, Protocol):
 
 
 class BaseObjective:
-    """Base of objectives: a subclass gives `shape` and `evaluate`, and whatever it can do better than the defaults.
+    """Base class of objectives: a subclass defines `shape` and `evaluate`, and may override the other methods.
 
-    Points are NumPy arrays of float64 unless `zeros` says otherwise; data passes are not counted unless `metered` is
-    given. A method `curvature(at, direction)` makes it a `SmoothObjective`, `rows(indices)` a `MeanObjective`.
+    Points are NumPy arrays of float64 unless `zeros` is overridden. Data passes are not counted unless `metered` is. A
+    subclass with a method `curvature(at, direction)` is a `SmoothObjective`, one with `rows(indices)` a
+    `MeanObjective`.
 
     Examples
     --------
@@ -347,7 +349,7 @@ class BaseObjective:
 
 
 def require(objective: object, contract: type, by: str) -> None:
-    """Check, before a run starts, that an objective keeps the contract that a solver or step rule needs.
+    """Check, before a run starts, that an objective satisfies the contract that a solver or step rule requires.
 
     Parameters
     ----------
@@ -356,12 +358,12 @@ def require(objective: object, contract: type, by: str) -> None:
     contract : type
         `Objective`, `SmoothObjective`, `LinearObjective` or `MeanObjective`.
     by : str
-        Who needs it, for the message.
+        The name of the solver or step rule, for the message.
 
     Raises
     ------
     CapabilityError
-        Naming who asks and everything that is missing.
+        If a method is missing; the message names `by` and everything that is missing.
     """
     if missing := _missing(objective, contract):
         raise CapabilityError(_what_is_missing(objective, missing, by))

@@ -57,3 +57,8 @@ class PrintedTable:
         return "".join(
             f'<{tag} style="text-align: {side}">{escape(cell)}</{tag}>' for cell, side in zip(cells, style, strict=True)
         )
+
+
+def one_line(name: str) -> str:
+    """Return a name without line breaks, control characters and marks of the writing direction."""
+    return " ".join("".join(mark if mark.isprintable() else " " for mark in name).split())

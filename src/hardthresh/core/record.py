@@ -17,7 +17,7 @@ from .stopping import LowerBound, MaxIter, Run, Settled, Stop, StopRule, Unbound
 from .verdicts import Diverged, NoMinimiser, NotFinite, is_finite
 
 _REVIEWED = (Status.MAX_ITER, Status.BUDGET)
-"""Ends, besides convergence, at which the last state is looked at once more."""
+"""Ends, besides convergence, at which the last state is examined once more."""
 
 _PERFECT = 1e-15
 """The gap to the lower bound, relative to the null model, of a perfect fit: a few units of rounding of float64."""
@@ -89,7 +89,7 @@ class Record:
             self._best = state
 
     def judge(self, rule: StopRule, callback: Callable[[State], None] | None = None) -> None:
-        """Find out whether the run ends at the last state; if so, have the solver finish it and look at it again."""
+        """Find out whether the run ends at the last state; if so, have the solver finish it and examine it again."""
         run = self._run
         not_finite = None if self._finite else NotFinite().check(run)
         self.ended = not_finite or self._called_back(callback) or rule.check(run)

@@ -18,7 +18,7 @@ T = TypeVar("T", bound=type)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One registered class, with the instances that the conformance tests run on.
+    """A registered class with the instances for the conformance tests.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ _ENTRIES: dict[str, dict[str, Entry]] = {}
 def register(
     kind: Kind, name: str, examples: Callable[[], Iterable[Any]] | None = None, upgrades: Iterable[Upgrade] = ()
 ) -> Callable[[T], T]:
-    """Class decorator: put a class on the list of its kind, and let it be stored as "kind/name".
+    """Class decorator: register a class under its kind, and let it be stored as "kind/name".
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The result of a run: status, history and answer."""
+"""The result of a run: status, history and solution."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .typing import Array
 
 @stored("result/status")
 class Status(Enum):
-    """Reasons for the end of a run, each with the sentence that a user reads and whether it means convergence."""
+    """Reasons for the end of a run, each with a sentence for users and whether it means convergence."""
 
     SETTLED = ("the solver sees nothing left to improve", True)
     STATIONARY = ("the point is basic feasible", True)
@@ -61,9 +61,8 @@ class Status(Enum):
 class History(Mapping[str, np.ndarray]):
     """The columns recorded along a run, as read-only arrays.
 
-    ``history["value"][t]`` is f(w_t) for t = 0 .. n_iter, like ``"passes"`` and ``"seconds"``;
-    ``history["step"][t]`` is the step from w_t to w_{t+1}, t = 0 .. n_iter - 1, like everything a solver says about
-    the way between two states.
+    ``history["value"][t]`` is f(w_t) for t = 0 .. n_iter, like ``"passes"`` and ``"seconds"``; ``history["step"][t]``
+    is the step from w_t to w_{t+1}, t = 0 .. n_iter - 1, like all columns about the transition between two states.
 
     Parameters
     ----------
@@ -116,7 +115,7 @@ class Result:
     Attributes
     ----------
     w : array
-        The answer: the last iterate, or the best one if the run was interrupted or diverged.
+        The solution: the last iterate, or the best one if the run was interrupted or diverged.
     support : Support
         Where `w` may be non-zero; for `Sparsity` the increasing indices of its non-zeros and free coordinates.
     value : float
@@ -124,17 +123,17 @@ class Result:
     status : Status
         Why the run ended.
     message : str
-        The same with its numbers.
+        The reason as a sentence with its numbers.
     n_iter : int
         The number of iterations.
     history : History
-        What happened along the way.
+        The values at each iteration.
     state : State
-        The last state; give it to `minimize` to go on.
+        The last state, which can be passed to `minimize` to continue the run.
     seconds : float
         Wall time.
     passes : float
-        Data passes, the honest unit of cost; nan for an objective that does not count them.
+        The number of data passes; nan for an objective that does not count them.
     """
 
     w: Array
@@ -152,7 +151,7 @@ class Result:
 
     @property
     def converged(self) -> bool:
-        """Whether the run ended because it was done."""
+        """Whether the run ended because it had converged."""
         return self.status.converged
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""A solver at work on one problem: it starts, advances and finishes states, and counts the data passes."""
+"""A runner of a solver on one problem, which starts, advances and finishes states and counts data passes."""
 
 from __future__ import annotations
 

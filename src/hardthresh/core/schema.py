@@ -74,11 +74,12 @@ _SCHEMAS: dict[str, Schema] = {}
 
 
 def stored(name: str, upgrades: Iterable[Upgrade] = ()) -> Callable[[T], T]:
-    """Class decorator: let `hardthresh.save` write a dataclass or an enumeration, under a name that stays.
+    """Class decorator: let `hardthresh.save` write a dataclass or an enumeration under a permanent name.
 
     The class may be renamed or moved to another file at any time. To change its fields, append a function to `upgrades`
-    that makes the new fields of the old ones: files of all earlier versions can still be loaded. What is registered
-    (`hardthresh.core.register`) has the name "kind/name" already, and takes `upgrades` there.
+    that converts the old fields to the new ones, so that files of all earlier versions can still be loaded. Registered
+    classes (`hardthresh.core.register`) already have the name "kind/name", and their `upgrades` are given to
+    `register`.
 
     Parameters
     ----------

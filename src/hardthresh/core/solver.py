@@ -1,4 +1,4 @@
-"""Solvers: how an algorithm starts, and how it gets from one state to the next. The loop runs them."""
+"""The contract of solvers: the start of an algorithm, and the step from one state to the next."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .typing import Array
 
 
 class Solver(ABC):
-    """An algorithm as a frozen dataclass of settings; it holds no run-time state and mutates nothing."""
+    """An algorithm as a frozen dataclass of settings, without run-time state."""
 
     state_type: ClassVar[type[State]] = State
     """The class of its states."""
@@ -39,7 +39,7 @@ class Solver(ABC):
     def recall(self, objective: Objective, state: State) -> float:
         """Return f at the point of a state, or its estimate on the batch of the state.
 
-        A run goes on from a state only if that is what the state says.
+        A run continues from a state only if the state has this value.
         """
         return objective.value(state.w)
 

@@ -14,7 +14,7 @@ from .typing import Array
 @stored("state/trace")
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The past of a run, as far as stopping rules need it.
+    """The part of the past of a run that stopping rules need.
 
     The loop writes it, so that rules need no memory and a resumed run stops where the uninterrupted one would.
 
@@ -23,15 +23,15 @@ class Trace:
     passes : float
         Data passes so far.
     stable_for : int
-        For how many iterations the support has not changed.
+        The number of iterations for which the support has not changed.
     null_value, null_gradient : float
-        The objective, and the norm of the leading part of its gradient, where the solver starts without w0: the
-        scales that "small" is measured on, the same for cold and warm starts.
+        The objective, and the norm of its hard-thresholded gradient, at the default start of the solver: the scales of
+        tolerances, which are the same for cold and warm starts.
     previous_value : float
-        The objective at the previous state; nan if that only had an estimate of it.
+        The objective at the previous state; nan if only an estimate is known.
     size : float
-        The norm of the point where the solver starts without w0; where that is zero, a hundred times that of the run's
-        first point that is not.
+        The norm of the default start of the solver; if that is zero, a hundred times the norm of the first non-zero
+        point of the run.
     """
 
     passes: float = 0.0
@@ -45,28 +45,28 @@ class Trace:
 @stored("state/basic", upgrades=[upgrade_supports])
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """Everything a solver needs to continue; frozen and picklable, so that a run can stop, be stored and resume.
+    """The state of a solver, frozen and picklable, so that a run can be stopped, stored and resumed.
 
     Attributes
     ----------
     at : Evaluation
-        The objective at this iteration's point.
+        The objective at the point of this iteration.
     support : Support
-        The support of the point, as the constraint says it.
+        The support of the point, as returned by the constraint.
     iteration : int
         0 for the start state.
     step : float
-        The length of the step that led here; nan at the start.
+        The length of the last step; nan at the start.
     seed : int
-        All randomness comes from ``core.randomness.generator(seed, iteration, purpose)``.
+        The seed of all random numbers, ``core.randomness.generator(seed, iteration, purpose)``.
     exact : bool
         Whether `at` is the objective; False for an estimate from some of its examples.
     settled : str
-        Why the solver itself sees nothing left to improve; empty while it does.
+        Why the solver has converged by its own criteria; otherwise empty.
     stalled : str
-        Why the solver cannot go on, although the gradient says that there is something to improve; else empty.
+        Why the solver cannot continue although the gradient is not small; otherwise empty.
     trace : Trace
-        What the loop knows about the run so far; solvers leave it alone.
+        The record of the loop about the run so far; solvers do not change it.
     """
 
     at: Evaluation
@@ -95,13 +95,13 @@ class State:
         return float(self.trace.passes)
 
     def progress(self) -> str:
-        """Return what the progress line of a run says about this state."""
+        """Return the text of this state for the progress line."""
         return f"f = {self.value:.6g}"
 
     def record(self) -> dict[str, float]:
-        """Return what the history records about this state: f, or what a stochastic solver knows of it."""
+        """Return the entries of this state in the history: f, or an estimate of a stochastic solver."""
         return {"value": self.value}
 
     def transition(self) -> dict[str, float]:
-        """Return what the history records about the way from the previous state to this one."""
+        """Return the entries of the transition from the previous state to this one in the history."""
         return {"step": self.step}

@@ -49,7 +49,7 @@ left to gain is then the square of that, 1e-10 of what the null model can gain."
 def norm(v: Array) -> float:
     """Return the Euclidean (Frobenius) norm of an array, also where squares of its entries overflow."""
     xp = library(v)
-    if xp is not np and is_torch_array(v):  # one operation of the device in the place of three
+    if xp is not np and is_torch_array(v):  # one operation of the device instead of three
         return corrected(scalar(xp.linalg.vector_norm(v)), lambda: _norm_of_large(v))
     with np.errstate(over="ignore"):
         total = np.add.reduce(v * v, axis=None) if xp is np else xp.sum(v * v)  # what np.sum calls in the end
@@ -98,9 +98,9 @@ def remaining_gradient(constraint: Constraint, at: Evaluation, support: Support)
 
 
 def feasibility_residual(constraint: Constraint, at: Evaluation, support: Support) -> float:
-    """Return how far a point is from basic feasibility, in units of the gradient: the norm of `remaining_gradient`.
+    """Return the residual of basic feasibility, the norm of `remaining_gradient`, in units of the gradient.
 
-    It is 0 exactly at basic feasible points. Cost: no data pass, at most one projection.
+    It is 0 if and only if the point is basic feasible. Cost: no data pass, at most one projection.
 
     Parameters
     ----------
@@ -135,12 +135,12 @@ def is_negligible(residual: float, scale: float, tol: float) -> bool:
 def smallest_lipschitz(constraint: Constraint, at: Evaluation, support: Support, *, tol: float = inf) -> float:
     r"""Return the smallest L for which a basic feasible point is L-stationary; inf if there is none.
 
-    Of vectors with at most k non-zeros and no bounds it is (Lemma 1 of *Probabilistic IHT*)
+    For vectors with at most k non-zeros and no bounds it is (Lemma 1 of *Probabilistic IHT*)
 
     .. math:: L = \max_{j \notin S} |g_j| \, / \, \min_{i \in S} |w_i|, \qquad |S| = k,
 
-    with fewer non-zeros 0 where the gradient outside is zero, else inf: then no L will do, however large. Of other sets
-    it is found by bisection on P(w - g / L) = w.
+    With fewer than k non-zeros it is 0 if the gradient outside the support is zero, otherwise inf. For other sets it is
+    found by bisection on P(w - g / L) = w.
 
     Parameters
     ----------
@@ -151,26 +151,27 @@ def smallest_lipschitz(constraint: Constraint, at: Evaluation, support: Support,
     support : Support
         Of the point, as the constraint says it.
     tol : float
-        The residual of basic feasibility, >= 0, in units of the gradient, above which the point is called L-stationary
-        for no L at all. The default leaves the question to the caller, as no run makes the gradient vanish exactly:
-        what is left of it on the support (where no bound holds) is ignored, so that the answer depends only on the
-        comparison between what is in and what is out. With 0.0 the answer is that of the definition.
+        The residual of basic feasibility, >= 0, in units of the gradient, above which the result is inf. By default
+        there is no such limit, because no run makes the gradient vanish exactly: the remaining gradient on the support
+        is ignored, and the result depends only on the comparison of coordinates inside and outside the support. 0.0
+        gives the exact definition.
 
     Returns
     -------
     float
-        In units of the curvature, >= 0.
+        L >= 0, in units of the curvature.
 
     Notes
     -----
     Cost: no data pass; by the formula O(d), by bisection about 70 projections (to a relative 1e-12). Theorem 4 of the
     paper adds nothing to basic feasibility at full support: every basic feasible point with k non-zeros is L-stationary
-    for the L above, and with fewer basic feasibility demands a zero gradient. It is the size of L, next to the
-    smoothness of f, that says something.
+    for the L above, and with fewer basic feasibility demands a zero gradient. Only the comparison of L with the
+    smoothness of f is informative.
 
     References
     ----------
-    *Probabilistic IHT*, Definition 2 and Lemma 1; Beck and Eldar (2013), Lemma 2.2.
+    Bergamaschi, Cristofari, Kungurtsev and Rinaldi (2025), *Probabilistic IHT*, Definition 2 and Lemma 1; Beck and
+    Eldar (2013), Lemma 2.2.
 
     Examples
     --------
@@ -238,7 +239,7 @@ def _smallest_by_bisection(constraint: Constraint, point: Array, outside: Array,
 
 
 def reference_is_stationary(constraint: Constraint, at: Evaluation, L: float, tol: float = 0.0) -> bool:
-    """Return whether a point is L-stationary by the definition: the obviously right twin, for tests only.
+    """Return whether a point is L-stationary, directly by the definition, for tests only.
 
     The point must be *a* projection of w - g / L: in the set, and no farther from there than the nearest point that
     `project` returns, which among ties may be another. Up to rounding, and to a gradient of norm `tol` that a run left
@@ -281,29 +282,29 @@ def restricted_smoothness(
 @stored("certificate/stationarity")
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """The first-order conditions that a point satisfies, and by how much.
+    """The first-order conditions of a point and their residuals.
 
     Attributes
     ----------
     basic_feasibility : float
         The residual of basic feasibility, in units of the gradient; 0 at a basic feasible point.
     smallest_L : float
-        The smallest L for which the point is L-stationary, in units of the curvature; inf if there is none. What is
-        left of the gradient on the support is not part of it: `basic_feasibility` tells of that.
+        The smallest L for which the point is L-stationary, in units of the curvature; inf if there is none. The
+        remaining gradient on the support is not part of it; see `basic_feasibility`.
     smoothness : float
-        An estimate, from below, of the restricted smoothness of f near the point; nan if f gives no curvature.
+        An estimate from below of the restricted smoothness of f near the point; nan if f has no method `curvature`.
     gradient_scale : float
-        What to compare `basic_feasibility` with: the leading part of the gradient at the null model; where the null
-        model is already fitted to the end, the root mean square of the gradient at the point; where both are rounding,
-        the size of the rounding divided by `FEASIBLE`.
+        The scale for `basic_feasibility`: the norm of the hard-thresholded gradient at the null model. If the null
+        model is a minimum, it is the root mean square of the gradient at the point; if both are rounding errors, the
+        size of the rounding divided by `FEASIBLE`.
 
     Notes
     -----
-    Both conditions are necessary for a minimum and neither proves one. Theorem 4 of *Probabilistic IHT* adds nothing to
-    basic feasibility at full support: every basic feasible point with k non-zeros is L-stationary for
-    ``L = max |g_off| / min |w_S|``. With fewer than k non-zeros basic feasibility demands a zero gradient, and
-    `smallest_L` is 0 there and inf otherwise. What does say something is `smallest_L` next to the `smoothness`: a
-    global minimiser's is never above the restricted smoothness constant.
+    Both conditions are necessary for a minimum, and neither is sufficient. Theorem 4 of *Probabilistic IHT* adds
+    nothing to basic feasibility at full support: every basic feasible point with k non-zeros is L-stationary for ``L =
+    max |g_off| / min |w_S|``. With fewer than k non-zeros basic feasibility demands a zero gradient, and `smallest_L`
+    is 0 there and inf otherwise. The comparison of `smallest_L` with `smoothness` is informative: for a global
+    minimiser, `smallest_L` is at most the restricted smoothness constant.
     """
 
     basic_feasibility: float
@@ -312,14 +313,14 @@ class Certificate:
     gradient_scale: float
 
     def is_stationary(self, L: float | None = None, tol: float = FEASIBLE) -> bool:
-        """Return whether the point is L-stationary, with its residual up to `tol` times the null model's gradient.
+        """Return whether the point is L-stationary, with a residual of at most `tol` times `gradient_scale`.
 
         Parameters
         ----------
         L : float, optional
-            A number > 0; inf asks whether there is any. Default: the smoothness estimate. Every global minimiser passes
-            with any L above the restricted smoothness constant; a point that passes with a much smaller L is a strong
-            candidate, but none of this proves it best.
+            A number > 0; inf tests whether any L exists. Default: the smoothness estimate. Every global minimiser
+            passes for any L above the restricted smoothness constant. A point that passes for a much smaller L is a
+            strong candidate for a global minimum, but this is not a proof.
         tol : float
             Relative tolerance of the residual.
 
@@ -331,7 +332,7 @@ class Certificate:
         if L is not None:
             checked_number("L", L, above=0.0, finite=False)
         checked_number("tol", tol, least=0.0, finite=False)
-        bound = (1.0 + 1e-5) * (self.smoothness if L is None else L)  # ties are exact but for rounding
+        bound = (1.0 + 1e-5) * (self.smoothness if L is None else L)  # ties are exact up to rounding
         known = isfinite(self.basic_feasibility)
         feasible = known and (tol == inf or is_negligible(self.basic_feasibility, self.gradient_scale, tol))
         return feasible and self.smallest_L < inf and self.smallest_L <= bound
@@ -340,23 +341,23 @@ class Certificate:
 def certify_point(
     objective: Objective, constraint: Constraint, at: Evaluation, support: Support, trace: Trace | None = None
 ) -> Certificate:
-    """Return what first-order conditions say about a point; see `Certificate`.
+    """Return the first-order certificate of a point; see `Certificate`.
 
-    The scale of the gradient is that of the run whose trace is given, else that at zero (one data pass). A point with
-    fewer non-zeros than the budget allows is L-stationary for L = 0 where its residual is below 1e-5 of that scale.
+    The scale of the gradient is that of the run whose trace is given, otherwise that at zero (one data pass). A point
+    with fewer non-zeros than allowed is L-stationary for L = 0 if its residual is below 1e-5 times that scale.
 
     Parameters
     ----------
     objective : Objective
-        What was minimised.
+        The objective.
     constraint : Constraint
-        Over what.
+        The constraint.
     at : Evaluation
         The objective at the point.
     support : Support
         Where the point may be non-zero.
     trace : Trace, optional
-        Of the run that found the point.
+        The trace of the run that found the point.
 
     Returns
     -------

@@ -14,7 +14,7 @@ from .typing import Array
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One step: where it led, how long it was, and what the rule remembers.
+    """One step: the new point, the length of the step, and the memory of the rule.
 
     Attributes
     ----------
@@ -25,9 +25,9 @@ class Move:
     evaluation : Evaluation or None
         The objective at the new point, if the rule already has it.
     memory : Any
-        The rule's own small, picklable state for the next move.
+        The small, picklable state of the rule for the next move.
     settled : str
-        Why no further move will get anywhere, which ends the run; empty as long as one may.
+        Why no further move can make progress, which ends the run; otherwise empty.
     """
 
     projection: Projection
@@ -38,7 +38,7 @@ class Move:
 
 
 class StepRule(ABC):
-    """A rule for the step length. Rules are frozen dataclasses; what they remember travels in `Move.memory`."""
+    """A rule for the step length. Rules are frozen dataclasses; their memory is part of `Move`."""
 
     @property
     def requires(self) -> type:
@@ -81,5 +81,5 @@ class StepRule(ABC):
     ) -> Move:
         """Return the move from an evaluated point along a descent direction (usually minus the gradient).
 
-        `support` is that of the point, where iterative projections begin.
+        `support` is that of the point, from which iterative projections start.
         """

@@ -1,6 +1,6 @@
-"""Stopping rules, combined with ``|`` and ``&``; the one that fires says why.
+"""Stopping rules, combined with ``|`` and ``&``; the rule that stops a run gives the reason.
 
-A rule looks at the progress of a run and remembers nothing, so it can be shared, compared and stored.
+Rules have no memory, so they can be shared, compared and stored.
 
 Examples
 --------
@@ -52,9 +52,9 @@ class Stop:
     Attributes
     ----------
     status : Status
-        The kind of end.
+        The status.
     message : str
-        What there is to say about this one.
+        A sentence about this run.
     """
 
     status: Status
@@ -62,7 +62,7 @@ class Stop:
 
 
 class StopRule(ABC):
-    """A condition on the progress of a run; a rule of your own answers with ``Status.RULE``."""
+    """A condition on the progress of a run. User-defined rules return ``Status.RULE``."""
 
     @abstractmethod
     def check(self, run: Run) -> Stop | None:
@@ -118,12 +118,12 @@ def _check_positive(rule: StopRule, name: str, value: float) -> None:
 @stored("stop/max_iter")
 @dataclass(frozen=True, slots=True)
 class MaxIter(StopRule):
-    """Stop after so many iterations, counted from the start state (also across a resumed run).
+    """Stop after a number of iterations, counted from the start state, also for a resumed run.
 
     Parameters
     ----------
     limit : int
-        How many, >= 0.
+        The number of iterations, >= 0.
     """
 
     limit: int
@@ -140,7 +140,7 @@ class MaxIter(StopRule):
 @stored("stop/passes")
 @dataclass(frozen=True, slots=True)
 class Passes(StopRule):
-    """Stop once so many data passes have been spent.
+    """Stop after a number of data passes.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ class Passes(StopRule):
 @stored("stop/seconds")
 @dataclass(frozen=True, slots=True)
 class Seconds(StopRule):
-    """Stop after so many seconds of wall time.
+    """Stop after a number of seconds of wall time.
 
     Parameters
     ----------
@@ -191,9 +191,8 @@ class Seconds(StopRule):
 class RelativeDecrease(StopRule):
     """Stop when one iteration changes f by less than ``tol`` times its distance to the null value.
 
-    The scale is ``max(|f|, |f_null - f|)``, f_null at the solver's own start, so multiplying the objective by a
-    constant changes nothing. A change that may be rounding counts as none. An estimate of f, or a change from one, is
-    no reason to stop.
+    The scale is ``max(|f|, |f_null - f|)``, with f_null at the default start of the solver, so the rule is invariant to
+    the scale of the objective. A change within rounding counts as no change. Estimates of f do not stop a run.
 
     Parameters
     ----------
@@ -219,12 +218,12 @@ class RelativeDecrease(StopRule):
 @stored("stop/support_stable")
 @dataclass(frozen=True, slots=True)
 class SupportStable(StopRule):
-    """Stop when the support has not changed for so many iterations.
+    """Stop when the support has not changed for a number of iterations.
 
     Parameters
     ----------
     iterations : int
-        How many, >= 1.
+        The number of iterations, >= 1.
     """
 
     iterations: int = 5
@@ -241,10 +240,11 @@ class SupportStable(StopRule):
 @stored("stop/stationarity")
 @dataclass(frozen=True, slots=True)
 class Stationarity(StopRule):
-    """Stop at a basic feasible point: the gradient that the constraint lets us follow is small.
+    """Stop at a basic feasible point, where the gradient along feasible directions is small.
 
-    Compared with the leading part of the gradient at the solver's own start, so that the scale of the objective
-    plays no part; where that start is the answer, with what the gradient is outside of it. Cost: no data pass.
+    The gradient is compared with the hard-thresholded gradient at the default start of the solver, so the rule is
+    invariant to the scale of the objective; if that start is the solution, with the gradient outside the support. Cost:
+    no data pass.
 
     Parameters
     ----------
@@ -272,8 +272,8 @@ class Stationarity(StopRule):
 class LowerBound(StopRule):
     """Stop at a perfect fit: f within ``tol`` of its lower bound, relative to the null model, or within rounding.
 
-    Where the objective says that no finite point attains the bound (``attains_bound``), a millionth is near
-    enough, and the run counts as not converged.
+    If no finite point attains the bound (``attains_bound`` of the objective), the tolerance is 1e-6, and the run counts
+    as not converged.
 
     Parameters
     ----------
@@ -326,11 +326,12 @@ class Settled(StopRule):
 @stored("stop/unbounded")
 @dataclass(frozen=True, slots=True)
 class Unbounded(StopRule):
-    r"""Stop if a function without a known lower bound keeps decreasing as the point grows.
+    r"""Stop if a function without a known lower bound decreases without end as the point grows.
 
-    That is where the point is `growth` times as large as at the solver's own start (where that is zero, a hundred times
-    that as after the first step), and f still falls along it: :math:`-(\nabla f(w), w)` is above a thousandth of the
-    whole decrease so far; and f is lower where the entries that have grown are 10 and 1000 times as large.
+    The rule stops if three conditions hold: the norm of the point is `growth` times that at the default start of the
+    solver (if that is zero, a hundred times `growth` times that after the first step); f decreases along the point,
+    :math:`-(\nabla f(w), w)` being above a thousandth of the whole decrease so far; and f is lower if the entries that
+    have grown are multiplied by 10 and by 1000.
 
     Parameters
     ----------
@@ -339,8 +340,8 @@ class Unbounded(StopRule):
 
     Notes
     -----
-    No proof that there is no minimiser: an answer that is so much larger than the start looks the same on the way.
-    Cost: no data pass, but for two values where the point has grown so much.
+    Guarantee: heuristic. A minimiser that is much larger than the start looks the same. Cost: no data pass, except for
+    two values once the point has grown.
     """
 
     growth: float = 1e6
@@ -367,16 +368,17 @@ class Unbounded(StopRule):
 
 
 def default_stopping(tol: float) -> StopRule:
-    """Return the rule that ends a run unless its solver has one of its own.
+    """Return the stopping rule of solvers without a rule of their own.
 
     Parameters
     ----------
     tol : float
-        Relative tolerance > 0 of the objective; that of the gradient is its square root.
+        Relative tolerance > 0 of the objective; the tolerance of the gradient is its square root.
 
     Returns
     -------
     StopRule
-        The rule that f no longer changes, the support has not for 3 iterations, and the point is basic feasible.
+        The rule that f no longer changes, the support has not changed for 3 iterations, and the point is basic
+        feasible.
     """
     return RelativeDecrease(tol) & SupportStable(3) & Stationarity(sqrt(tol))

@@ -19,7 +19,7 @@ SUPPORTS = ("support", "ahead_support", "index_set")
 
 
 class Support(ABC):
-    """The support of a point: where it may be non-zero. Every projection returns one.
+    """The support of a point, where it may be non-zero. Every projection returns one.
 
     Supports are frozen dataclasses, made by one kind of set. ``a | b`` is the union of two supports of that kind, and
     ``a == b`` says whether they are the same.
@@ -45,7 +45,7 @@ class Support(ABC):
         raise TypeError(f"{type(self).__name__} does not exchange coordinates or groups of them")
 
     def plain(self) -> Support:
-        """Return the same support without anything that is still on its way from a device: what files hold."""
+        """Return the same support with all its arrays on the host, for storage in files."""
         return self
 
     @property

@@ -46,7 +46,7 @@ _process = _Process()
 def blas_libraries() -> list[Any]:
     """Return the controllers of the BLAS libraries of NumPy and SciPy, after loading that of SciPy.
 
-    The first call takes 5 to 15 ms, because threadpoolctl looks at all libraries of the process.
+    The first call takes 5 to 15 ms, because threadpoolctl examines all libraries of the process.
     """
     importlib.import_module("scipy.linalg")
     from threadpoolctl import ThreadpoolController

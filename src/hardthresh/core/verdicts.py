@@ -19,7 +19,8 @@ from .stopping import Run, Stop, StopRule
 from .typing import Array, library
 
 _FAR = 1e6
-"""Times the answer: where f is asked whether it falls for ever. Arbitrary: its gap to the bound must fall as much."""
+"""Times the answer: where f is asked whether it falls indefinitely. Arbitrary: its gap to the bound must fall as
+much."""
 
 _STAYS = 1e-3
 """Share of a move within bounds up to which it counts as none. Arbitrary: the move is 100 units of the prediction long,
@@ -66,11 +67,12 @@ class Diverged(StopRule):
 @stored("stop/no_minimiser")
 @dataclass(frozen=True, slots=True)
 class NoMinimiser(StopRule):
-    """Say of an answer whether f falls for ever as the point grows, as where the chosen columns separate the classes.
+    """Stop if f decreases indefinitely as the point grows, as with separable classes.
 
-    An objective that can tell is asked for a direction; of others only the direction of the point itself is tried,
-    which a slow solver never goes far along. Of a function of any kind without a known bound it is said where f is
-    lower at 1000 times the large entries of the point, and falls along these at 2, 4, 10 and 10^6 times them.
+    An objective with the method `recession` returns a direction; for others only the direction of the point itself is
+    tried, along which a slow solver never goes far. A general function without a known bound is unbounded by this rule
+    if f is lower with the large entries of the point multiplied by 1000, and decreases along them at 2, 4, 10 and 10^6
+    times these entries.
     """
 
     def check(self, run: Run) -> Stop | None:
@@ -114,7 +116,7 @@ class NoMinimiser(StopRule):
         )
 
     def _along(self, run: Run, move: Array) -> Stop | None:
-        """Return the verdict that f decreases for ever along a direction, if the set contains it."""
+        """Return the verdict that f decreases indefinitely along a direction, if the set contains it."""
         answer = run.state
         far = run.constraint.project_onto(answer.w + move, answer.support).point
         if not norm(far - answer.w) > _STAYS * norm(move):

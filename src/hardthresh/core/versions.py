@@ -1,4 +1,4 @@
-"""What a computation depends on, for the report of a problem."""
+"""The versions that a computation depends on, for bug reports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OPTIONAL = (
 
 
 def show_versions() -> None:
-    """Print the versions of hardthresh and of what it uses, and whether its compiled kernel runs.
+    """Print the versions of hardthresh and its dependencies, and whether the compiled kernel is used.
 
     The lines are: hardthresh, its kernel (with the instructions that it uses, or why NumPy code runs instead), Python,
     the platform, the packages (optional ones if they are installed), each BLAS library with its threads, and the number
@@ -27,7 +27,7 @@ def show_versions() -> None:
 
     Notes
     -----
-    Costs an import of SciPy, which loads its BLAS.
+    The function imports SciPy, which loads its BLAS library.
 
     Examples
     --------

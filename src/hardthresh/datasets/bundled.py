@@ -72,9 +72,9 @@ def load_growth(*, return_X_y: bool = False, as_frame: bool = False) -> Dataset 
     The target is the average yearly growth of the gross domestic product per head, 1960 to 1992, as a fraction. The
     columns are the candidates of Fernandez, Ley and Steel (2001), under the names of the source, such as "GDP60" (the
     logarithm of the product per head in 1960), "LifeExp" (life expectancy in 1960), "EquipInv" (investment in
-    equipment), "Confucian" (fraction of the population) and "SubSahara" (0 or 1). 72 rows cannot tell 41 effects
-    apart: hence the question which few explain growth, to which those authors gave no single answer but weights of
-    models.
+    equipment), "Confucian" (fraction of the population) and "SubSahara" (0 or 1). 72 rows cannot determine 41 effects,
+    so the question is which few causes explain growth; those authors answered with weights of models instead of a
+    single model.
 
     {parameters}
 
@@ -150,7 +150,7 @@ def load_actg175(*, return_X_y: bool = False, as_frame: bool = False) -> Dataset
     Notes
     -----
     Licence: CC BY 4.0 (UCI Machine Learning Repository, data set 890). Columns that were measured after the treatment
-    began, such as the counts after 20 weeks, are left out: they are no candidates for a prognosis at its beginning.
+    began, such as the counts after 20 weeks, are left out, because they are unknown when a prognosis is made.
 
     References
     ----------

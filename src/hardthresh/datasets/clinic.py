@@ -138,7 +138,7 @@ class Clinic:
 
 
 def make_clinic(n_patients: int = 4000, *, noise: float = 3.0, seed: int = 0) -> Clinic:
-    """Make patients of a fictitious clinic, whose measurements are bought in panels.
+    """Simulate patients of a fictitious clinic, whose measurements are bought in panels.
 
     .. math:: x_j = μ_j + σ_j z_j, \\qquad y = 9 + \\sum_j c_j z_j + ε
 

@@ -194,8 +194,8 @@ _READERS: Mapping[str, Callable[[Record, Any], Arrays]] = {
 def _online(record: Record, archive: str) -> Iterator[None]:
     """Say what to do where scikit-learn cannot download a data set.
 
-    scikit-learn waits for ever for a server that stops sending, so that sockets without a limit of their own get one
-    in the meantime.
+    scikit-learn waits indefinitely for a server that stops sending, so that sockets without a limit of their own get
+    one in the meantime.
     """
     before = socket.getdefaulttimeout()
     try:

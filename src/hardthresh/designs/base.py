@@ -36,9 +36,9 @@ class LinearMap(ABC):
 
 
 class Design(LinearMap):
-    """A data matrix X of shape (n examples, d columns) as linear models use it.
+    """A data matrix X of shape (n examples, d columns), as used by linear models.
 
-    Designs are immutable; what they return lives in one array library, dtype and device.
+    Designs are immutable; all arrays that they return have the same array library, dtype and device.
     """
 
     stores_zeros: bool = True
@@ -52,7 +52,7 @@ class Design(LinearMap):
 
     @property
     def readings(self) -> float:
-        """How many times the columns were read from a file so far, some of them as their share; NaN in memory."""
+        """How often the columns were read from a file so far (some columns count as a share); NaN in memory."""
         return nan
 
     @property
@@ -87,11 +87,11 @@ class Design(LinearMap):
         """
 
     def screening_pullback(self, r: Array) -> Array:
-        """Return X^T r for several right-hand sides, in single precision where that is faster: (d, q), q passes.
+        """Return X^T r for several right-hand sides, in single precision if that is faster: shape (d, q), q passes.
 
         The error of a product is at most a millionth of the norm of the column times that of r, if the squares of the
-        column's entries are in the range of single precision: enough to decide which columns to look at, not to choose
-        between them.
+        entries are in the range of single precision. This is enough to decide which columns to examine, but not to
+        choose between them.
         """
         return self.pullback(r)
 
@@ -104,7 +104,7 @@ class Design(LinearMap):
                   v_{bj} = \\sum_{i \\in b} s_i (x_{ij} - m_{bj})^2, \\qquad
                   c_{bj} = \\sum_{i \\in b} r_i (x_{ij} - m_{bj})
 
-        Where a column is near zero on average, so that at most two digits are lost, sums about zero are corrected by
+        If the mean of a column is so close to zero that at most two digits are lost, sums about zero are corrected by
         the mean; the entries of other columns are centred first.
 
         Parameters
@@ -148,13 +148,13 @@ class Design(LinearMap):
         Parameters
         ----------
         rows, columns : array of int
-            Which rows, in any order, and which columns, increasing.
+            The rows, in any order, and the columns, increasing.
         """
         return self.columns(columns).rows(rows)
 
     @abstractmethod
     def dense(self) -> Array:
-        """Return X as a dense array; asked only of small designs."""
+        """Return X as a dense array; only for small designs."""
 
     @abstractmethod
     def double(self) -> Design:

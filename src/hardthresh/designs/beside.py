@@ -1,4 +1,4 @@
-"""Several designs of the same rows, side by side."""
+"""Several designs of the same rows, concatenated by columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .base import Design
 
 
 class SideBySide(Design):
-    """The columns of several designs of the same rows, one design after the other, in NumPy's arrays of one dtype.
+    """The columns of several designs of the same rows, concatenated, as NumPy arrays of one dtype.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Tables cut into blocks of rows, which are read where they lie: in files, in memory or on other machines."""
+"""Tables in blocks of rows, which are in files, in memory or on other machines."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _FEWEST, _MOST = 1 << 10, 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of a block. They iterate over X, y, weight and offset, the first arguments of a task.
+    """The rows of a block. Iteration yields X, y, weight and offset, the first arguments of a task.
 
     Attributes
     ----------
     X : array or scipy.sparse.csr_array, shape (n_b, d)
-        The columns, float32 or float64; dense rows are C-ordered when a task gets them.
+        The columns, float32 or float64; dense rows are C-ordered when a task receives them.
     y : array, shape (n_b,) or (n_b, q), or None
-        The target, of any dtype; None where only X is known, as in a prediction.
+        The target, of any dtype; None if only X is known, as in a prediction.
     weight : array, shape (n_b,), or None
         Non-negative weights of the rows; None if all are 1.
     offset : array, shape (n_b,) or (n_b, q), or None
-        What is added to the predictions; None if nothing.
+        A known part of the predictions; None if there is none.
     fold : array, shape (n_b,), or None
-        Which fold of a cross-validation each row belongs to, where a column of the table says so; see `engine.FOLD`.
+        The fold of a cross-validation of each row, if the table has a column of folds; see `engine.FOLD`.
     """
 
     X: Any
@@ -63,23 +63,23 @@ class Rows:
 
     @property
     def nbytes_in_all(self) -> int:
-        """Bytes of X and of all else that there is."""
+        """Bytes of all arrays."""
         return sum(bytes_of_part(part) for part in self.parts if part is not None)
 
     def apply(self, function: Callable[[Any], Any]) -> Rows:
-        """Return the same function of each part that is not None."""
+        """Return the results of a function of each part that is not None."""
         return Rows(*(None if part is None else function(part) for part in self.parts))
 
 
 class Block(ABC):
-    """A name of some rows of a table: small, and picklable, so that it can be sent to where they are read.
+    """A reference to some rows of a table, which can be pickled and sent to the process that reads them.
 
     Attributes
     ----------
     rows : int or None
-        How many; None if that is known only once they are loaded.
+        The number of rows; None if it is unknown before they are loaded.
     size : int or None
-        Bytes of X once it is loaded; None for those of dense rows.
+        Bytes of X once it is loaded; None for dense rows, where it follows from their number.
     """
 
     rows: int | None
@@ -87,28 +87,28 @@ class Block(ABC):
 
     @abstractmethod
     def load(self) -> Iterable[Any]:
-        """Return these rows: `Rows`, or X, y, weight and offset. It is called again for each reading.
+        """Return the rows as `Rows`, or as X, y, weight and offset. It is called again in each pass over the table.
 
         Raises
         ------
         OSError
-            If they cannot be read, with the path and the rows that are missing.
+            If the rows cannot be read, with the path and the missing rows.
         """
 
     def select(self, columns: Array) -> Block:
-        """Return the block of some columns, see `RowBlocks.select`; files by columns read these alone."""
+        """Return the block with some columns, see `RowBlocks.select`; column-oriented files read only these."""
         return SelectedBlock(self, np.asarray(columns))
 
     def held(self) -> list[Any]:
-        """Return what of the rows is not in files: arrays in memory, or the keys of a Dask graph."""
+        """Return the parts of the rows that are not in files: arrays in memory, or the keys of a Dask graph."""
         return []
 
     def bare(self) -> Block:
-        """Return the block without what it holds, which a cluster sends once to where the block is read."""
+        """Return the block without the parts of `held`, which a cluster sends once to the worker of the block."""
         return self
 
     def holding(self, parts: Sequence[Any]) -> Block:
-        """Return a block that is bare with what it holds, in the order of `held`."""
+        """Return a bare block together with its parts, in the order of `held`."""
         return self
 
 
@@ -156,10 +156,10 @@ Pick: TypeAlias = int | tuple[int, Array | slice | Choice]
 
 @dataclass(frozen=True, eq=False)
 class RowBlocks(Sequence[Block]):
-    """A table in blocks of rows, none of which is read before a fit: a sequence of `Block`.
+    """A table in blocks of rows: a sequence of `Block`, none of which is read before a fit.
 
-    Where the boundaries are depends on the size of the table and on how its file is cut alone, never on the machine
-    that reads it. So fits have the same bits everywhere (with one BLAS kernel).
+    The boundaries of the blocks depend only on the size of the table and the layout of its file, not on the machine. So
+    fits are bitwise identical on all machines with the same BLAS kernel.
 
     Parameters
     ----------
@@ -168,15 +168,15 @@ class RowBlocks(Sequence[Block]):
     n_columns : int
         d.
     dtype : dtype
-        float32 or float64: what the entries of X are converted to.
+        float32 or float64, the type to which the entries of X are converted.
     feature_names : tuple of str, optional
         Names of the columns, if they have any.
     sources : tuple of path
-        The files that are read, whose sizes and times of change tell whether they have changed.
+        The files that are read. Their sizes and modification times show whether they have changed.
     readers : int
-        Threads that read ahead of the work: 1 where the disc is the limit, 4 where decoding is, 0 for rows in memory.
+        The number of threads that read ahead: 1 if the disc limits the speed, 4 if decoding does, 0 for rows in memory.
     first : int
-        The number of the first block, where these are some of a larger table.
+        The number of the first block, if these are blocks of a larger table.
 
     Examples
     --------
@@ -197,7 +197,7 @@ class RowBlocks(Sequence[Block]):
 
     @property
     def n_rows(self) -> int | None:
-        """Rows of all blocks; None if those of one are not known yet."""
+        """The number of rows of all blocks; None if that of a block is not known yet."""
         known = [block.rows for block in self.blocks]
         return None if None in known else sum(rows for rows in known if rows is not None)
 
@@ -208,21 +208,21 @@ class RowBlocks(Sequence[Block]):
 
     @property
     def nbytes(self) -> int | None:
-        """Bytes of all entries of X once they are loaded, zeros of sparse rows too; None if n is not known yet."""
+        """Bytes of all entries of X once they are loaded, including zeros of sparse rows; None if n is unknown."""
         rows = self.n_rows
         return None if rows is None else rows * self.n_columns * self.dtype.itemsize
 
     @property
     def largest(self) -> int:
-        """Bytes of X in the largest block, of those whose bytes are known."""
+        """Bytes of X in the largest block, among the blocks of known size."""
         return max(map(self.bytes_of, self.blocks), default=0)
 
     def bytes_of(self, block: Block) -> int:
-        """Return the bytes of X in a block once it is loaded; 0 if nobody knows them yet."""
+        """Return the bytes of X in a block once it is loaded; 0 if they are not known yet."""
         return (block.rows or 0) * self.row_bytes if block.size is None else block.size
 
     def rows_in(self, room: float, largest: int) -> int:
-        """Return how many rows fit into so many bytes, if the longest block takes `largest` of them; at least one."""
+        """Return how many rows fit into a number of bytes if the largest block takes `largest`; at least one."""
         rows = max((block.rows or 0 for block in self.blocks), default=0)
         return max(1, int(room) * rows // largest if rows else int(room) // self.row_bytes)
 
@@ -246,12 +246,12 @@ class RowBlocks(Sequence[Block]):
         return f"RowBlocks({rows} x {self.n_columns:,} {self.dtype}, {plural(len(self), 'block')})"
 
     def select(self, columns: Array) -> RowBlocks:
-        """Return the table of some columns: of a file by columns, only these are read.
+        """Return the table with some columns; for column-oriented files, only these are read.
 
         Parameters
         ----------
         columns : array of int
-            Which, increasing; of a table whose columns have names, in any order.
+            The columns, increasing; in any order if the columns of the table have names.
         """
         columns = np.asarray(columns)
         names = self.feature_names and tuple(self.feature_names[j] for j in columns.tolist())
@@ -263,9 +263,9 @@ class RowBlocks(Sequence[Block]):
         return replace(self, blocks=self.blocks[start:stop], first=self.first + start)
 
     def read(self, number: int) -> Rows | None:
-        """Return the rows of a block as a task gets them, or None if it has none.
+        """Return the rows of a block in the form in which tasks receive them, or None for an empty block.
 
-        Dense rows are C-ordered and aligned, because BLAS takes another way for others, whose sums have other bits.
+        Dense rows are C-ordered and aligned, because BLAS sums others in a different order, which changes the rounding.
 
         Parameters
         ----------
@@ -275,12 +275,12 @@ class RowBlocks(Sequence[Block]):
         Raises
         ------
         InvalidInputError
-            If the block does not fit to the others, or its arrays do not fit to one another.
+            If the shapes of the block do not match the other blocks, or its arrays do not match each other.
         """
         return checked(self.blocks[number].load(), self.first + number, self.n_columns, self.dtype)
 
     def stamp(self) -> tuple[tuple[str, int, int], ...]:
-        """Return path, size and time of change of each file: it changes if a file does."""
+        """Return path, size and modification time of each file, which change if the file does."""
         found = []
         for path in self.sources:
             status = os.stat(path)
@@ -288,7 +288,7 @@ class RowBlocks(Sequence[Block]):
         return tuple(found)
 
     def fingerprint(self) -> str:
-        """Return a digest of the shape, the files' stamp and the rows of the first and last block, which are read."""
+        """Return a digest of the shape, the stamp of the files, and the rows of the first and last block."""
         digest = sha256(repr((self.shape, str(self.dtype), self.feature_names, self.stamp())).encode())
         for number in sorted({0, len(self) - 1}) if len(self) else ():
             _add_to(digest, self.read(number) or Rows(np.zeros((0, 0))))

@@ -1,4 +1,4 @@
-"""What can happen to a Dask cluster while it works, as the errors of this library."""
+"""Failures of a Dask cluster, as errors of this library."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def _blamed(client: Any, futures: Sequence[Any]) -> str:
 
 
 def _wait(client: Any, futures: Sequence[Any], reading: int) -> None:
-    """Wait until all futures have ended; not for ever, if there are no workers."""
+    """Wait until all futures have ended; not indefinitely, if there are no workers."""
     from distributed import TimeoutError as StillRunning
     from distributed import wait
 

@@ -1,4 +1,4 @@
-"""The engine that runs readings on the workers of a Dask cluster, with the same bits as one process."""
+"""The engine that runs passes over a table on the workers of a Dask cluster, with bitwise identical results."""
 
 from __future__ import annotations
 
@@ -58,29 +58,30 @@ as long as three. They are in memory as far as `KeptRows` allows."""
 
 
 class DaskEngine:
-    """An engine that sends tasks to the workers of a Dask cluster, to where the blocks are.
+    """An engine that runs tasks on the workers of a Dask cluster that hold the blocks.
 
-    A task goes through neighbouring blocks, a *leaf*, and sums meet in the tree of all engines; nothing else is sent
-    between machines but arrays of this process, each once, and kept rows of at most 256 MB, which are worked on where
-    the client is. So results have the same bits as in one process, with any number of workers, and after workers are
-    lost: Dask computes again what they held.
+    A task processes neighbouring blocks, a *leaf*, and sums are added in the same tree as in all engines. Besides sums,
+    only arrays of this process are sent between machines, each once, and kept rows of at most 256 MB, which the client
+    processes. Results are therefore bitwise identical to those in one process, for any number of workers, even after
+    the loss of workers, whose data Dask computes again.
 
     Parameters
     ----------
     blocks : RowBlocks
-        Of Dask (`from_dask`), or of files that all workers can read under the same path.
+        A table of Dask (`from_dask`), or files that all workers can read under the same path.
     client : distributed.Client, optional
-        Of the cluster; default: the last one that was made in this process.
+        The client of the cluster. Default: the last one created in this process.
     leaf_size : int, optional
-        Blocks of a leaf: 1, 8, 64, ...; the bits are the same with each. Default: as many as leave 4 to 32 leaves for
-        each thread of the workers, and of chunks of Dask as many as have 32 MiB.
+        The number of blocks of a leaf: 1, 8, 64, ...; the results are bitwise identical. Default: such that there are 4
+        to 32 leaves for each thread of the workers; for Dask chunks, such that a leaf has 32 MiB.
 
     Attributes
     ----------
     readings : int
-        Sweeps over all of X so far; those over kept rows do not count.
+        The number of passes over all of X so far; passes over kept rows are not counted.
     tasks : int
-        Tasks of its own that were sent to the cluster so far, without those that make the chunks of Dask.
+        The number of tasks of the engine that were sent to the cluster so far, without those that compute the chunks of
+        Dask.
 
     Raises
     ------
@@ -93,13 +94,12 @@ class DaskEngine:
     -----
     UserWarning
         If a block takes more than a quarter of the memory of a worker; if workers have different BLAS kernels, so that
-        bits may differ between runs.
+        rounding may differ between runs.
 
     Notes
     -----
-    A reading raises `DataLostError` once there have been no workers for ``distributed.comm.timeouts.connect``,
-    `HardThreshError` if one block kills worker after worker, and `InvalidInputError` if the data are not those of the
-    first reading.
+    A pass raises `DataLostError` after ``distributed.comm.timeouts.connect`` without workers, `HardThreshError` if a
+    block repeatedly kills workers, and `InvalidInputError` if the data differ from those of the first pass.
     """
 
     def __init__(self, blocks: RowBlocks, client: Any = None, leaf_size: int | None = None) -> None:
@@ -124,11 +124,11 @@ class DaskEngine:
         return self._read(sum_leaf, sums_only, task, args, columns)[0]
 
     def keep(self, task: Task, *args: Any, columns: Array | None = None) -> KeptOnWorkers | KeptRows:
-        """Return a handle to rows that a task leaves; see `Engine.keep`."""
+        """Return a handle to rows that a task returns; see `Engine.keep`."""
         return self.both(partial(kept_alone, task), *args, columns=columns)[1]
 
     def both(self, task: Task, *args: Any, columns: Array | None = None) -> tuple[Sums, KeptOnWorkers | KeptRows]:
-        """Return the sum of what a task returns, and a handle to rows that it leaves; see `Engine.both`.
+        """Return the sum of the results of a task, and a handle to the rows that it returns; see `Engine.both`.
 
         They stay on the workers, or come to the client if they take at most 256 MB.
         """
@@ -320,7 +320,7 @@ class KeptOnWorkers:
 
 
 def engine_of(blocks: RowBlocks) -> Engine:
-    """Return what reads a table: the current Dask client, if the table is of Dask and there is one, else this process.
+    """Return the engine of a table: the current Dask client, for a table of Dask, or else this process.
 
     Parameters
     ----------

@@ -46,12 +46,12 @@ _LARGEST_SHARE = 8  # of more, 1/8 of a matrix is, and only if products with it 
 
 
 class DenseDesign(Design):
-    """A dense data matrix; no copy is made of a float32 or float64 array in C or Fortran order.
+    """A dense data matrix. A float32 or float64 array in C or Fortran order is not copied.
 
     Parameters
     ----------
     X : array, shape (n, d)
-        Finite reals; integers and booleans are converted to float64, float32 stays.
+        Finite real numbers; integers and booleans are converted to float64, and float32 is kept.
 
     Raises
     ------
@@ -335,7 +335,7 @@ _DOUBTFUL = 1e-6
 
 
 def finish_moments(design: Design, mean: Array, variance: Array, weights: Array) -> tuple[Array, Array]:
-    """Return mean and standard deviation in the dtype of a design; constant but for rounding counts as constant.
+    """Return mean and standard deviation in the dtype of a design; constant up to rounding counts as constant.
 
     The moments of columns whose variance may be rounding are computed once more. What is left is compared with the
     rounding of the mean in double precision (64 units are ample), and with that of the entries in their own: 2 units,

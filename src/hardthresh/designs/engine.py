@@ -48,77 +48,77 @@ FOLD = PerBlock.FOLD
 
 
 class Engine(Protocol):
-    """What runs tasks over the blocks of a table: here, in threads, or on other machines.
+    """An engine runs tasks over the blocks of a table: in this thread, in several threads, or on other machines.
 
     Attributes
     ----------
     blocks : RowBlocks
         The table.
     readings : int
-        Sweeps over all of X so far; those over kept rows do not count.
+        The number of passes over all of X so far (readings); passes over kept rows are not counted.
     """
 
     blocks: RowBlocks
     readings: int
 
     def sweep(self, task: Task, *args: Any, on: Any = None, columns: Array | None = None) -> Sums:
-        """Return the sum over blocks of what a task returns: one reading.
+        """Return the sum over blocks of the results of a task: one reading (pass over the table).
 
         Parameters
         ----------
         task : callable
             ``task(X, y, weight, offset, *args)`` returns a tuple of arrays that are added.
         *args : object
-            The same for all blocks, but `NUMBER`.
+            More arguments, the same for all blocks; `NUMBER` is replaced by the number of the block.
         on : Kept, optional
-            Rows that an earlier task has kept, in place of the table's: no reading.
+            Rows that an earlier task has kept, which replace those of the table: no reading.
         columns : array of int, optional
-            The task gets only these columns of X, increasing; of files by columns, only these are read.
+            The task receives only these columns of X, increasing; column-oriented files read only these.
         """
 
     def keep(self, task: Task, *args: Any, columns: Array | None = None) -> Any:
-        """Return a handle to rows that a task leaves where its block is: one reading.
+        """Return a handle to rows that a task computes and that are stored with its block: one reading.
 
         Parameters
         ----------
         task : callable
-            ``task(X, y, weight, offset, *args)`` returns new X, y, weight and offset, for as many rows as it likes.
+            ``task(X, y, weight, offset, *args)`` returns new X, y, weight and offset, for any number of rows.
         *args : object
-            The same for all blocks, but `NUMBER`.
+            More arguments, the same for all blocks; `NUMBER` is replaced by the number of the block.
         columns : array of int, optional
             As for `sweep`.
         """
 
     def both(self, task: Task, *args: Any, columns: Array | None = None) -> tuple[Sums, Any]:
-        """Return the sum of what a task returns, and a handle to rows that it leaves where its block is: one reading.
+        """Return the sum of the results of a task, and a handle to rows that are stored with its block: one reading.
 
         Parameters
         ----------
         task : callable
             ``task(X, y, weight, offset, *args)`` returns a tuple of arrays that are added, and the four of `keep`.
         *args : object
-            The same for all blocks, but `NUMBER`.
+            More arguments, the same for all blocks; `NUMBER` is replaced by the number of the block.
         columns : array of int, optional
             As for `sweep`.
         """
 
     def on_blocks(self, blocks: RowBlocks) -> Any:
-        """Return the same engine on other blocks of the same rows, such as these with labels in the place of numbers.
+        """Return the same engine on other blocks of the same rows, for example with numbers instead of labels.
 
         Parameters
         ----------
         blocks : RowBlocks
-            As many blocks, with as many rows.
+            The same number of blocks, with the same numbers of rows.
         """
 
     def rows(self, picks: Sequence[Pick]) -> Rows:
-        """Return some blocks or rows themselves, one below the other; they are not counted.
+        """Return some blocks or rows, stacked; this is not counted as a reading.
 
         Parameters
         ----------
         picks : sequence of int or (int, array of int, slice or callable)
-            Numbers of blocks, or of a block and of rows in it; or what chooses them, ``choice(rows) -> rows``, which
-            runs where the block is, so that only these are sent.
+            Numbers of blocks, or pairs of a block and of rows in it; or pairs of a block and a function ``choice(rows)
+            -> rows``, which runs where the block is, so that only the chosen rows are sent.
         """
 
 

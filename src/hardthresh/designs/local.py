@@ -171,15 +171,15 @@ class _Local:
 
 
 class Serial(_Local):
-    """An engine that works in the calling thread, while other threads read the next blocks.
+    """An engine that computes in the calling thread while other threads read the next blocks.
 
     Parameters
     ----------
     blocks : RowBlocks
-        The table. Of a file, two blocks are in memory at a time, or one more than threads read.
+        The table. For a file, two blocks are in memory at a time, or one more than the number of reading threads.
     readers : int, optional
-        Threads that read; default: as the table says, 1 for raw files, where the disc is the limit, and 4 where rows
-        are decoded, or fewer if their blocks would take more than a quarter of the free memory.
+        The number of reading threads. Default: `RowBlocks.readers`, 1 for raw files, where the disc limits the speed,
+        and 4 if rows are decoded, or fewer if their blocks would take more than a quarter of the free memory.
 
     Examples
     --------
@@ -207,14 +207,14 @@ class Serial(_Local):
 
 
 class Threads(_Local):
-    """An engine whose threads each read and work on a block of their own.
+    """An engine whose threads each read and process one block at a time.
 
     Parameters
     ----------
     blocks : RowBlocks
         The table.
     n_threads : int
-        How many; each has one block in memory.
+        The number of threads, each of which has one block in memory.
 
     Examples
     --------

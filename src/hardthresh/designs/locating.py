@@ -1,4 +1,4 @@
-"""Where a table in blocks has an entry that is no number."""
+"""The location of invalid entries in a table in blocks."""
 
 from __future__ import annotations
 

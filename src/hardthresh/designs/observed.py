@@ -16,7 +16,7 @@ from .base import LinearMap
 
 @dataclass(frozen=True, eq=False)
 class ObservedEntries(LinearMap):
-    """The linear map from a matrix to some of its entries, some perhaps more than once.
+    """The linear map from a matrix to some of its entries, which may be repeated.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class ObservedEntries(LinearMap):
     meter : Meter or None
         Where data passes are counted: one for each sweep over all observations.
     share : float
-        Which part of a pass a sweep over these is.
+        The share of a data pass that a sweep over these entries counts as.
     """
 
     pattern: Pattern
@@ -93,7 +93,7 @@ class ObservedEntries(LinearMap):
 def observe(
     rows: np.ndarray, cols: np.ndarray, shape: tuple[int, int], *, factored: bool, dtype: Any
 ) -> tuple[ObservedEntries, np.ndarray]:
-    """Return the map to the entries at some places, and the order by row and column in which it returns them.
+    """Return the map to the entries at some positions, and the order by row and column in which it returns them.
 
     Parameters
     ----------

@@ -15,13 +15,13 @@ from .base import Design, Metered
 
 
 class OperatorDesign(Design):
-    r"""A `scipy.sparse.linalg.LinearOperator`: the products :math:`Aw` and :math:`A^\top r`, and nothing else.
+    r"""A `scipy.sparse.linalg.LinearOperator`, which supports only the products :math:`Aw` and :math:`A^\top r`.
 
     Parameters
     ----------
     A : LinearOperator, shape (n, d)
-        Real, with `rmatvec`. float32 is computed in float32, everything else in float64. That its entries are finite
-        cannot be checked.
+        Real, with `rmatvec`. float32 is computed in float32, all other types in float64. The entries have to be finite,
+        which cannot be checked.
 
     Raises
     ------
@@ -32,9 +32,9 @@ class OperatorDesign(Design):
 
     Notes
     -----
-    Cost: one product with zeros at construction, to see that there is an `rmatvec`; then one product for each vector.
-    An operator knows no part of itself, so a mini-batch (`rows`) and a vector with few non-zeros cost a product with
-    all of it: each counts as one whole data pass, and a stochastic solver saves nothing.
+    Cost: one product with zeros at construction, to check that there is an `rmatvec`; then one product for each vector.
+    A mini-batch (`rows`), or a vector with few non-zeros, costs a whole product, that is, one data pass, so stochastic
+    solvers have no advantage.
 
     Examples
     --------

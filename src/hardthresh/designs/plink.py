@@ -17,48 +17,48 @@ from .dense import DenseDesign
 
 
 class Bed(SideBySide):
-    r"""Genotypes in a PLINK 1 .bed file, of any size, and dense covariates, as X of the linear models.
+    r"""Genotypes in a PLINK 1 .bed file of any size, with optional dense covariates, as X of the linear models.
 
-    A column is the number of copies (0, 1 or 2) of the first allele of a variant in the .bim file. A missing genotype
-    counts as the mean of its variant.
+    A column contains the number of copies (0, 1 or 2) of the first allele of a variant in the .bim file. Missing
+    genotypes are replaced by the mean of the variant.
 
     Parameters
     ----------
     path : str or path
-        The .bed file, by variants (as PLINK writes it since 2009). The .fam file beside it says how many samples there
-        are, and the .bim file names the variants.
+        The .bed file in variant-major order (which PLINK has written since 2009). The .fam file in the same folder
+        gives the number of samples, and the .bim file the names of the variants.
     covariates : array or data frame, shape (n_samples, n_covariates), optional
-        Dense columns, such as age, sex and principal components, which come before the variants, one row for each
-        sample in the order of the .fam file. Finite numbers.
+        Dense columns of finite numbers, such as age, sex and principal components, which precede the variants: one row
+        for each sample, in the order of the .fam file.
     n_samples : int, optional
-        The number of samples, where there is no .fam file.
+        The number of samples. Required if there is no .fam file.
     means : array, shape (n_variants,), optional
-        What missing genotypes count as; default: the mean of the variant over the samples of the file. To predict for
-        other samples, give those of the fit: ``Bed("new.bed", means=train.means)``.
+        The values that replace missing genotypes. Default: the mean of the variant over the samples of the file. To
+        predict for other samples, pass the means of the fit: ``Bed("new.bed", means=train.means)``.
     dtype : {numpy.float64, numpy.float32}
-        Of points, coefficients and covariates. Products with genotypes are summed in double precision.
+        The type of points, coefficients and covariates. Products with genotypes are summed in double precision.
 
     Attributes
     ----------
     shape : tuple of int
         (number of samples, number of covariates and variants).
     feature_names : array of str
-        The names of the columns, which models take: those of the covariates (``"covariate0"``, ... without names), and
-        of each variant its identifier and its counted allele, as ``"rs123_A"``, as PLINK names columns of a .raw file.
+        The names of the columns, which models use: those of the covariates (``"covariate0"``, ... without names), and
+        for each variant its identifier and its counted allele, such as ``"rs123_A"``, as in the .raw files of PLINK.
     covariate_names : list of str
-        Those of the covariates: ``always_include=bed.covariate_names``.
+        The names of the covariates, for example for ``always_include=bed.covariate_names``.
     sample_ids, variant_ids : array of str or None
         The identifiers in the .fam file (of individuals) and in the .bim file; None without these files.
     means : array, shape (n_variants,)
-        What missing genotypes count as.
+        The values that replace missing genotypes.
 
     Raises
     ------
     InvalidInputError
-        If the file is no .bed file by variants, its size is not that of whole columns of the samples, the number of
-        samples is not known, or covariates do not fit or are not finite.
+        If the file is not a variant-major .bed file, its size does not match the number of samples, the number of
+        samples is unknown, or covariates have the wrong shape or are not finite.
     HardThreshError
-        While it is used: if the file has changed since.
+        When the object is used, if the file has changed since its construction.
     OSError
         If a file cannot be read.
 
@@ -68,15 +68,15 @@ class Bed(SideBySide):
 
     Notes
     -----
-    ``bed[rows]`` are some samples, by index or mask, as for training and test rows; that copies nothing.
-    ``bed[:, columns]`` is an array of some columns.
+    ``bed[rows]`` selects samples, by index or mask, without a copy, for example training and test rows. ``bed[:,
+    columns]`` returns an array of some columns.
 
-    Cost: the columns are read in blocks of 256 by the threads of the library, so that a data pass is one reading of the
-    file, and memory is 64 bytes for each sample and thread, and what solvers keep for each column. The first use counts
-    the genotypes: one reading. Products with chosen columns read only these. Mini-batches would read everything each
-    time, so stochastic solvers refuse it. Results have the same bits with any number of threads.
+    Cost: a data pass reads the file once, in blocks of 256 columns, by the threads of the library. The memory is 64
+    bytes for each sample and thread, plus what solvers store for each column. The first use reads the file once to
+    count the genotypes. Products with chosen columns read only these. Stochastic solvers raise an error, because each
+    mini-batch would read the whole file. Results are bitwise identical for any number of threads.
 
-    A .bed file of plink2 (.pgen) or of Oxford (.bgen): convert it with ``plink2 --make-bed``.
+    Convert files of plink2 (.pgen) or Oxford (.bgen) with ``plink2 --make-bed``.
 
     Examples
     --------
@@ -140,7 +140,7 @@ class Bed(SideBySide):
 
     @property
     def means(self) -> np.ndarray:
-        """What missing genotypes of each variant count as."""
+        """The values that replace missing genotypes of each variant."""
         return self._variants.fill
 
     def rows(self, indices: Array | slice) -> Bed:

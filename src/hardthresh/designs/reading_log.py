@@ -66,17 +66,17 @@ def _so_far(done: int, n_blocks: int, nbytes: int, seconds: float) -> str:
 
 @contextmanager
 def logged_readings(show: bool = False) -> Iterator[ReadingLog]:
-    """Count what engines read while the block runs; engines of an inner block report to that alone.
+    """Context manager that counts passes over tables; engines within an inner block report only to that block.
 
     Parameters
     ----------
     show : bool
-        Whether to show a line for each reading, with its rate and the time that is left of it.
+        Whether to show a line for each pass, with its rate and remaining time.
 
     Yields
     ------
     ReadingLog
-        With `readings` and `nbytes`, which also its text has.
+        The log, with the attributes `readings` and `nbytes`, which ``str`` shows too.
 
     Examples
     --------

@@ -21,14 +21,14 @@ _ROUNDING = 16 * float(np.finfo(np.float64).eps)
 @stored("moments/columns")
 @dataclass(frozen=True, slots=True, eq=False)
 class RunningMoments:
-    """The weighted mean of each column so far, and the sum of squares around it.
+    """Running moments: the weighted mean of each column so far, and the sum of squares around it.
 
     Attributes
     ----------
     weight : float
         The sum of the weights of the rows.
     mean, squares : array of float64, shape (d,)
-        The means, and the weighted sums of squares around them; 0 of a column that was constant so far.
+        The means, and the weighted sums of squares around them; 0 for a column that was constant so far.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Rows that stay where they were computed: in memory while it lasts, else in a file of the temporary folder."""
+"""Rows that are stored where they were computed: in memory while there is room, otherwise in a temporary file."""
 
 from __future__ import annotations
 

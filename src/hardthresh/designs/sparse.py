@@ -16,7 +16,7 @@ from .dense import finish_moments, shares
 
 
 class SparseDesign(Design):
-    """A scipy.sparse array or matrix in any format, held in CSC; it is never made dense as a whole.
+    """A scipy.sparse array or matrix in any format, stored by columns (CSC) and never dense as a whole.
 
     Parameters
     ----------

@@ -23,24 +23,24 @@ entries, of which products are sums, would leave its range. So squares of column
 
 
 class Standardized(Design):
-    r"""The matrix :math:`[(X - 1 m^\top) \, \mathrm{diag}(q), \; 1]`, held as X, m and q.
+    r"""The matrix :math:`[(X - 1 m^\top) \, \mathrm{diag}(q), \; 1]`, stored as X, m and q.
 
     Parameters
     ----------
     design : Design
         X, shape (n, d).
     mean, inverse_scale : array, shape (d,)
-        m and q. A column with q_j = 0 counts as all zero: its gradient is exactly 0 and it can never be chosen.
+        m and q. A column with q_j = 0 is treated as zero: its gradient is exactly 0, and it is never chosen.
     intercept : bool
         Whether a last column of ones is appended.
     known : tuple of arrays, shapes (n,) and (d,), optional
-        Weights, and the weighted squares of the standardised columns if these are known already.
+        Weights, and the weighted squares of the standardised columns, if these are already known.
     begun : float
-        The readings of X before those that are counted for this matrix.
+        The number of readings of X before those that are counted for this matrix.
 
     Notes
     -----
-    Products cost what those of X cost: X w - (m, w) and X^T r - m (1, r).
+    Products cost as much as those of X, because they are X w - (m, w) and X^T r - m (1, r).
     """
 
     def __init__(
@@ -253,16 +253,16 @@ def squares_fit_single(scale: Array) -> Array:
 
 
 def centred_block(design: Design, rows: Array, columns: Array, center: Array) -> Design:
-    """Return some rows and columns of a design, with something subtracted from each column.
+    """Return some rows and columns of a design, with a number subtracted from each column.
 
     Parameters
     ----------
     design : Design
         The whole matrix.
     rows, columns : array of int
-        Which rows, in any order, and which columns, increasing.
+        The rows, in any order, and the columns, increasing.
     center : array, shape (n_columns,)
-        What to subtract.
+        The number to subtract from each column.
 
     Returns
     -------
@@ -285,7 +285,7 @@ def standardize(
 ) -> Standardized:
     """Return a design centred (by default if there is an intercept) and scaled to unit weighted variance (if asked).
 
-    Constant columns cannot be told from an intercept; they become all zero. Without an intercept columns are not
+    Constant columns are indistinguishable from an intercept, and become zero. Without an intercept, columns are not
     centred, and the scale is the root mean square about zero. Cost: two data passes.
 
     Parameters
@@ -299,8 +299,8 @@ def standardize(
     intercept : bool
         Whether to append a column of ones.
     centre : bool, optional
-        Whether to centre the columns; default: with a column of ones. A model may have other coordinates that take up
-        a constant, or predictions whose level does not matter.
+        Whether to centre the columns. Default: the value of `intercept`. Set it if other coordinates of the model
+        absorb a constant, or if adding a constant to the predictions does not matter.
 
     Returns
     -------

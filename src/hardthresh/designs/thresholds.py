@@ -13,10 +13,10 @@ from .dense import DenseDesign
 
 
 class ThresholdDesign(Design):
-    r"""The matrix :math:`[[-X, U], [-X, L]]`, held as X and the thresholds above and below each example.
+    r"""The matrix :math:`[[-X, U], [-X, L]]`, stored as X and the thresholds above and below each example.
 
-    A point is (w, t). Its predictions are :math:`t_y - x^\top w` for all examples, then :math:`t_{y-1} - x^\top w`;
-    where an example has no such threshold, :math:`-x^\top w`.
+    A point is (w, t). Its predictions are :math:`t_y - x^\top w` for all examples, then :math:`t_{y-1} - x^\top w`; if
+    an example has no such threshold, :math:`-x^\top w`.
 
     Parameters
     ----------

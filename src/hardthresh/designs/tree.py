@@ -1,4 +1,4 @@
-"""Sums over blocks of rows in one fixed order, so that they have the same bits however the work is divided."""
+"""Sums over blocks of rows in a fixed order, so that they are bitwise identical for any division of the work."""
 
 from __future__ import annotations
 

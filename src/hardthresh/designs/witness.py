@@ -1,4 +1,4 @@
-"""What tells that the rows of each reading are those of the first one, on any engine."""
+"""Checks that all passes over a table read the same rows, on any engine."""
 
 from __future__ import annotations
 

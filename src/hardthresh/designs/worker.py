@@ -1,4 +1,4 @@
-"""What a worker of a cluster does with a leaf of a table."""
+"""The task of a worker of a cluster for a leaf (neighbouring blocks) of a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantities of the theory, computed for the data at hand."""
+"""Quantities of the theory, computed for given data."""
 
 from .accelerated import AcceleratedGuarantee, accelerated_guarantee
 from .bounds import RestrictedBounds, restricted_bounds

@@ -72,7 +72,7 @@ def accelerated_guarantee(
     noise: float = 0.0,
     beta_noise: float | None = None,
 ) -> AcceleratedGuarantee:
-    r"""Return what accelerated iterative hard thresholding is proved to reach for least squares.
+    r"""Return the guarantee of accelerated iterative hard thresholding for least squares.
 
     .. math:: \begin{pmatrix} d_{i+1} \\ d_i \end{pmatrix} \le A \begin{pmatrix} d_i \\ d_{i-1} \end{pmatrix}
               + \begin{pmatrix} b \\ 0 \end{pmatrix}, \quad
@@ -91,14 +91,14 @@ def accelerated_guarantee(
     Parameters
     ----------
     alpha, beta : float
-        The restricted constants of the mean loss, :math:`0 < \alpha \le \beta`: extreme eigenvalues of
-        :math:`X^\top X / n` on 3k columns in the paper, on 4k where its proof is mended; see `restricted_bounds`.
+        The restricted constants of the mean loss, :math:`0 < \alpha \le \beta`: extreme eigenvalues of :math:`X^\top X
+        / n` on 3k columns in the paper, on 4k with the corrected proof; see `restricted_bounds`.
     momentum : float
         :math:`\tau`, constant.
     distance : float
         :math:`\|x_0 - x^*\| > 0`, in units of w; :math:`\|x^*\|` for a start at 0.
     precision : float
-        :math:`\zeta > 0`, the distance that is wanted.
+        :math:`\zeta > 0`, the desired distance.
     noise : float
         :math:`\|\varepsilon\| / \sqrt n \ge 0`, the root mean square of the noise, which a user does not know.
     beta_noise : float, optional
@@ -107,8 +107,8 @@ def accelerated_guarantee(
     Returns
     -------
     AcceleratedGuarantee
-        The bound is vacuous, and its number of iterations infinite, where :math:`\lambda_1 \ge 1`: for every momentum
-        if :math:`\kappa \ge 3`.
+        The constants of the theorem. The bound is vacuous, and its number of iterations infinite, if :math:`\lambda_1
+        \ge 1`, which holds for every momentum if :math:`\kappa \ge 3`.
 
     Raises
     ------
@@ -117,16 +117,16 @@ def accelerated_guarantee(
 
     See Also
     --------
-    momentum_range : The range of the momentum that Algorithm 1 asks for.
+    momentum_range : The range of the momentum that Algorithm 1 requires.
     local_rate : The exact rate once the support no longer changes.
 
     Notes
     -----
-    Needs least squares, a set with an exact projection that holds the truth, and
-    ``AcceleratedIHT(variant="paper", momentum=tau, step=Fixed(2 / (alpha + beta)))``. The 4 of b is the proof's, where
-    the paper prints 2. The bound never says that momentum helps: :math:`\lambda_1 \ge \xi` if it shrinks. It
-    shrinks exactly for :math:`\xi (|1 + \tau| + |\tau|) < 1`, a wider range than the published one. Theorem 1 divides
-    by :math:`|\lambda_1| - |\lambda_2| = \xi |1 + \tau|`, and says nothing at :math:`\tau = -1`, where the recursion
+    Needs least squares, a set with an exact projection that holds the truth, and ``AcceleratedIHT(variant="paper",
+    momentum=tau, step=Fixed(2 / (alpha + beta)))``. The factor 4 of b follows from the proof; the paper prints 2. The
+    bound never shows a benefit of momentum, because :math:`\lambda_1 \ge \xi` whenever it decreases. It decreases if
+    and only if :math:`\xi (|1 + \tau| + |\tau|) < 1`, a wider range than the published one. Theorem 1 divides by
+    :math:`|\lambda_1| - |\lambda_2| = \xi |1 + \tau|`, so it does not apply at :math:`\tau = -1`, but the recursion
     does. Cost: none.
 
     References

@@ -30,7 +30,7 @@ class RestrictedBounds:
     smoothness : tuple of float
         The least and the largest value that the restricted smoothness can have.
     strong_convexity : tuple of float
-        The same for the restricted strong convexity; 0 where it is rounding.
+        The same for the restricted strong convexity; 0 if it is within rounding.
     everywhere : bool
         Whether the Hessian is the same at every point, so that the intervals hold everywhere.
     """
@@ -87,15 +87,15 @@ def restricted_bounds(objective: Any, size: int, w: Any = None, *, trials: int =
 
     See Also
     --------
-    restricted_constants : Exact values for toys.
+    restricted_constants : Exact values for small problems.
 
     Notes
     -----
-    The inner ends are the curvature along directions that `restricted_condition` finds. The outer ends are the better
-    of two certain bounds: the extreme eigenvalues of all of H, and Gershgorin's discs with the m - 1 largest entries of
-    each row, :math:`H_{ii} \pm \sum |H_{ij}|`. Where at most 20,000 supports are possible all are tried, and both ends
-    are the exact value. Exact up to the rounding of the objective's dtype. Cost: the Hessian, its eigenvalues,
-    :math:`O(d^3)`, and the search.
+    The inner ends of the intervals are the curvature along directions that `restricted_condition` finds. The outer ends
+    are the better of two rigorous bounds: the extreme eigenvalues of all of H, and Gershgorin's discs with the m - 1
+    largest entries of each row, :math:`H_{ii} \pm \sum |H_{ij}|`. If there are at most 20,000 supports, all are tried,
+    and both ends are the exact value. Guarantee: the intervals contain the constants, up to the rounding of the dtype
+    of the objective. Cost: the Hessian, its eigenvalues, :math:`O(d^3)`, and the search.
 
     Examples
     --------

@@ -59,8 +59,8 @@ def restricted_constants(problem: Any, k: int, w: Any = None) -> RestrictedConst
     Parameters
     ----------
     problem : array, shape (n, d), or objective with ``hessian``
-        Defines H. **Units:** for a matrix X, :math:`H = X^\top X`, as in the paper; for an objective, H is its Hessian,
-        that of the *mean* loss: for ``LinearModel(X, y)`` the constants are n times smaller, and fit steps that
+        Defines H. *Units:** for a matrix X, :math:`H = X^\top X`, as in the paper. For an objective, H is the Hessian
+        of the *mean* loss: for ``LinearModel(X, y)`` the constants are n times smaller, and refer to steps that
         multiply the gradient of the mean loss.
     k : int
         Size of the supports, 1 <= k <= d, with at most a million supports.
@@ -80,7 +80,7 @@ def restricted_constants(problem: Any, k: int, w: Any = None) -> RestrictedConst
 
     See Also
     --------
-    restricted_condition : Estimates, each from its safe side, for problems of any size.
+    restricted_condition : One-sided estimates for problems of any size.
 
     Notes
     -----

@@ -21,14 +21,14 @@ _SHOWN = 4  # entries of a sequence in a table; more only make its column wider
 
 
 class Guarantee:
-    """The numbers that a theorem promises; ``print`` it to read them, `beside` to compare them with a run.
+    """The constants of a theorem; ``print`` shows them as a table, and `beside` compares them with a run.
 
     Attributes
     ----------
     title : str
         The theorem that the numbers are from.
     assumptions : str
-        Conditions of the theorem that data cannot show.
+        Conditions of the theorem that cannot be checked from data.
     failures : tuple of str
         Conditions of the theorem that the numbers do not satisfy; empty if there are none.
     """
@@ -40,16 +40,16 @@ class Guarantee:
 
     @property
     def applies(self) -> bool:
-        """Whether the numbers satisfy the conditions of the theorem, as far as numbers can."""
+        """Whether the numbers satisfy all conditions of the theorem that can be checked."""
         return not self.failures
 
     def beside(self, **used: Any) -> str:
-        """Return the table with another column: what a run used or reached.
+        """Return the table with another column for the numbers of a run.
 
         Parameters
         ----------
         **used : number or str
-            Values by the names of the attributes that they belong to.
+            The values of the run, by the names of the attributes.
 
         Returns
         -------

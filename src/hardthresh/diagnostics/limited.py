@@ -1,4 +1,4 @@
-"""Guarantees of learning from limited attributes, and plans for a wanted excess risk."""
+"""Guarantees of learning from limited attributes, and plans for a given excess risk."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def limited_guarantee(
     bound: float = 1.0,
     confidence: float = 0.95,
 ) -> LimitedGuarantee:
-    r"""Return what an exploration is proved to reach, with the constants of the proof of Theorem 4.1.
+    r"""Return the guarantee of an exploration, with the constants of the proof of Theorem 4.1.
 
     .. math:: \mathcal{L}(\theta_T) - \mathcal{L}(\theta_*) \le (1 - \alpha)^T
               \bigl( \mathcal{L}(\theta_0) - \mathcal{L}(\theta_*) \bigr)
@@ -96,14 +96,15 @@ def limited_guarantee(
     noise : float
         :math:`\sigma \ge 0`, the sub-Gaussian parameter of the noise in y, its standard deviation if it is normal.
     bound : float
-        :math:`R_\infty > 0`, which no attribute exceeds. Normal attributes have none.
+        :math:`R_\infty > 0`, a bound on the modulus of all attributes. Normal attributes have no bound.
     confidence : float
         :math:`1 - \delta`, above 0 and below 1.
 
     Returns
     -------
     LimitedGuarantee
-        Vacuous, with a rate of 1, where k = k_star or the step is so long that :math:`\alpha` would be 1 or more.
+        The constants of the theorem; vacuous, with a rate of 1, if k = k_star or the step is so long that
+        :math:`\alpha` would be 1 or more.
 
     Raises
     ------
@@ -112,15 +113,15 @@ def limited_guarantee(
 
     See Also
     --------
-    limited_plan : The other way round: what a wanted excess risk takes.
+    limited_plan : The converse: the steps and examples for a given excess risk.
 
     Notes
     -----
-    Needs bounded attributes, drawn independently, of a distribution with :math:`\mu_s > 0`, and
-    :math:`y = \theta_*^\top x + \xi` with noise of mean 0 that does not depend on x. The 16 of c and B is 4 in print;
-    but :math:`(2a + 2b)^2 \le 8 a^2 + 8 b^2`, and Hoeffding's inequality brings another factor of 2. For
-    :math:`\eta = 1/(4 L_s)` the budget is over a thousand times :math:`\kappa_s^2 s_*`: the theorem explains a rate,
-    and sets nothing. Cost: none.
+    Needs bounded attributes, drawn independently, of a distribution with :math:`\mu_s > 0`, and :math:`y =
+    \theta_*^\top x + \xi` with noise of mean 0 that does not depend on x. The 16 of c and B is 4 in print; but
+    :math:`(2a + 2b)^2 \le 8 a^2 + 8 b^2`, and Hoeffding's inequality brings another factor of 2. For :math:`\eta = 1/(4
+    L_s)`, s is over a thousand times :math:`\kappa_s^2 s_*`, so the theorem explains the rate but is of no use for the
+    choice of settings. Cost: none.
 
     References
     ----------
@@ -271,7 +272,7 @@ def limited_plan(
     k: int | None = None,
     step: float | None = None,
 ) -> LimitedPlan:
-    r"""Return steps, batches, rounds and examples with which a wanted excess risk is proved to be reached.
+    r"""Return steps, batches, rounds and examples that are proved to reach a given excess risk.
 
     .. math:: (1 - \alpha)^T (\mathcal{L}(\theta_0) - \mathcal{L}(\theta_*)) \le \frac{\varepsilon}{2}, \qquad
               \frac{c}{B \alpha} \le \frac{\varepsilon}{2}
@@ -287,11 +288,12 @@ def limited_plan(
     smoothness, strong_convexity, d, k_star, n_observed, excess, noise, bound :
         As in `limited_guarantee`.
     target : float
-        :math:`\varepsilon > 0`, the excess risk that is wanted.
+        :math:`\varepsilon > 0`, the desired excess risk.
     confidence : float
-        :math:`1 - \delta`, above 0 and below 1; of a hybrid that counts on the support, :math:`1 - 2 \delta`.
+        :math:`1 - \delta`, above 0 and below 1; for a hybrid that relies on the support being found, :math:`1 - 2
+        \delta`.
     smallest : float, optional
-        :math:`r_{\min} > 0`, the smallest modulus of a coefficient. With it a hybrid may be done after fewer rounds.
+        :math:`r_{\min} > 0`, the smallest modulus of a coefficient. With it a hybrid may need fewer rounds.
     k : int, optional
         s. Default: the least of the theorem.
     step : float, optional
@@ -300,7 +302,7 @@ def limited_plan(
     Returns
     -------
     LimitedPlan
-        With infinitely many examples where the rate is 1: for k = k_star, or a step far too long.
+        The plan, with infinitely many examples if the rate is 1 (for k = k_star, or a step that is far too long).
 
     Raises
     ------
@@ -314,11 +316,11 @@ def limited_plan(
 
     Notes
     -----
-    The batches have the constants of the proofs, with their slips mended: the factor of `limited_guarantee`; and in the
-    first case of Theorem 4.3 a factor T of the batch (the sum over T updates has to be small, not each term) and
-    :math:`1/\alpha` in the second. :math:`\alpha` is the smaller of the proofs' rates, where the paper rounds to
-    :math:`1 / (32 \kappa_s)`; for the :math:`\Theta(\kappa_s^2)` in :math:`\tilde T` stands :math:`\kappa_s^2`. A
-    sufficient number of examples, many powers of ten above what is necessary: print the plan `beside` a run. Cost: a
+    The batches use the constants of the proofs with corrections: the factor of `limited_guarantee`; in the first case
+    of Theorem 4.3 a factor T of the batch (the sum over T updates has to be small, not each term), and :math:`1/\alpha`
+    in the second case. :math:`\alpha` is the smaller of the proofs' rates, where the paper rounds to :math:`1 / (32
+    \kappa_s)`; for the :math:`\Theta(\kappa_s^2)` in :math:`\tilde T` stands :math:`\kappa_s^2`. The number of examples
+    is sufficient, but many orders of magnitude larger than necessary; compare the plan with a run by `beside`. Cost: a
     few operations per round.
 
     References

@@ -52,8 +52,8 @@ def momentum_range(alpha: float, beta: float) -> MomentumRange:
     Parameters
     ----------
     alpha, beta : float
-        Restricted strong convexity and smoothness, 0 < alpha <= beta, in any unit; `restricted_constants` has them
-        for toys.
+        Restricted strong convexity and smoothness, 0 < alpha <= beta, in any unit; `restricted_constants` computes them
+        for small problems.
 
     Returns
     -------
@@ -67,10 +67,10 @@ def momentum_range(alpha: float, beta: float) -> MomentumRange:
 
     Notes
     -----
-    **This condition is only sufficient, and no solver imposes it.** The published range is empty unless
-    :math:`\xi < 1/\varphi^2`, that is :math:`\alpha/\beta > 0.618`; on the paper's own toy it is empty. Without
-    :math:`\varphi` it allows 0.03 there, while the method converges for -0.9 to 1 and is fastest at 0.5. Once the
-    support no longer changes, `local_rate` is exact. Cost: none.
+    **This condition is only sufficient, and no solver imposes it.** The published range is empty unless :math:`\xi <
+    1/\varphi^2`, that is :math:`\alpha/\beta > 0.618`; for the example of the paper it is empty. Without
+    :math:`\varphi` it allows 0.03 in this example, whereas the method converges for -0.9 to 1 and is fastest at 0.5.
+    Once the support no longer changes, `local_rate` is exact. Cost: none.
 
     References
     ----------
@@ -110,8 +110,8 @@ def local_rate(eigenvalues: Any, step: float, momentum: float) -> float:
     eigenvalues : array-like
         :math:`\lambda \ge 0`, at least one, finite.
     step : float
-        :math:`\mu > 0`, in the units in which :math:`\mu\lambda` has none: with the Hessian of the mean loss, the step
-        that multiplies the gradient of the mean loss.
+        :math:`\mu > 0`, such that :math:`\mu\lambda` has no unit: for the Hessian of the mean loss, the step that
+        multiplies the gradient of the mean loss.
     momentum : float
         :math:`\tau`, any number; 0 is plain iterative hard thresholding.
 
@@ -176,7 +176,7 @@ def best_momentum(eigenvalues: Any, step: float) -> float:
     Notes
     -----
     Guarantee: the best constant for quadratic objectives while the support is the same (Polyak; Nesterov). The support
-    is known only after a run, so that this explains a run but cannot tune it. Cost: none.
+    is known only after a run, so this value explains a run but cannot be used to tune it. Cost: none.
 
     Examples
     --------

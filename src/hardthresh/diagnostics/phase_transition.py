@@ -19,7 +19,7 @@ def l1_phase_transition(delta: Any) -> Any: ...
 
 
 def l1_phase_transition(delta: Any) -> Any:
-    r"""Return the number of non-zeros per measurement that l1 minimisation recovers, the weak Donoho-Tanner threshold.
+    r"""Return the weak Donoho-Tanner threshold: the number of non-zeros per measurement that l1 minimisation recovers.
 
     .. math:: \rho(\delta) = 1 - z \frac{\Phi(-z)}{\phi(z)}, \qquad
               \delta = \frac{2\phi(z)}{z + 2(\phi(z) - z\Phi(-z))}

@@ -74,7 +74,7 @@ def probabilistic_guarantee(
     gap: float | None = None,
     delta0: float | None = None,
 ) -> ProbabilisticGuarantee:
-    r"""Return the constants of the convergence theory of *Probabilistic IHT*, and what they leave of a promise.
+    r"""Return the constants of the convergence theory of *Probabilistic IHT*, and the guarantees that remain valid.
 
     .. math:: a &= \frac{1}{2 \alpha \kappa_f \delta_{\max} + 2 \sqrt k}, \qquad
                  c = \frac{1 - 4 a \sqrt k}{2 \alpha}, \qquad C_L = 1 + \frac{3 L}{2 \zeta}, \\
@@ -124,11 +124,11 @@ def probabilistic_guarantee(
 
     Notes
     -----
-    **Theorem 3 does not apply, for any settings**, and `failures` is never empty. Definition 4, on which it rests,
-    cannot hold for small :math:`\delta`. Its conditions ask for :math:`\alpha \kappa_f \delta_{\max} > \sqrt k`
-    (Lemma 3); but :math:`\|x - \hat x\| \le 2 \delta`, so that Lemma 2, which the proof applies, is about iterations
-    only where that product is at most 1. And Lemma 4 does not hold as printed for the clip "full". What holds is
-    Lemma 5, and from it, for values that are always accurate,
+    **Theorem 3 does not apply, for any settings**, and `failures` is never empty. Definition 4, on which it is based,
+    cannot hold for small :math:`\delta`. Its conditions require :math:`\alpha \kappa_f \delta_{\max} > \sqrt k` (Lemma
+    3); but :math:`\|x - \hat x\| \le 2 \delta`, so that Lemma 2, which the proof applies, is about iterations only
+    where that product is at most 1. And Lemma 4 does not hold as printed for the clip "full". What holds is Lemma 5,
+    and from it, for values that are always accurate,
 
     .. math:: \sum_t \delta_t^2 \le \frac{\gamma^4}{\gamma^2 - 1} \,
               \frac{f(x_0) - \min f}{\eta_1 \eta_2 - 2 \varepsilon_f} + \frac{\gamma^2 \delta_0^2}{\gamma^2 - 1} ,
@@ -232,7 +232,7 @@ def model_accuracy(
     kappa_f: float,
     epsilon_f: float,
 ) -> ModelAccuracy:
-    r"""Return the frequencies of accurate batches along a run: estimates of :math:`\theta` and :math:`\beta`.
+    r"""Return the frequencies of accurate batches in a run, which estimate :math:`\theta` and :math:`\beta`.
 
     An iteration from x, with the trial :math:`\hat x`, index set I and clipping level :math:`\delta`, has an accurate
     model if
@@ -265,14 +265,14 @@ def model_accuracy(
 
     Notes
     -----
-    Definition 4 asks for accuracy at all points near x; what is measured is at x and at the trial, where the proofs use
-    it, with :math:`\kappa_f \delta^2` in the place of the published :math:`\kappa_f \|y - x\| \delta^2`, which
-    nothing satisfies as :math:`\delta` falls. The values are measured by their difference, which is all that Lemmas 4
-    and 5 use, and which errs less than each where both are on one batch. Differences within the rounding of f count
-    as 0; a value is infinite outside of the domain of f. If accuracy has at least the probability :math:`\theta` given
-    the past, as Assumption 1 says, the number of accurate iterations is at least binomial; so the upper limits (Clopper
-    and Pearson) refute what is above them. Cost per iteration: one evaluation and one value of f on all examples, and
-    the projections of the trial; the two values on the batch where the run predicted no decrease.
+    Definition 4 requires accuracy at all points near x. It is measured here at x and at the trial, where the proofs use
+    it, with :math:`\kappa_f \delta^2` instead of the published :math:`\kappa_f \|y - x\| \delta^2`, which cannot be
+    satisfied as :math:`\delta` decreases. The values are measured by their difference, which is all that Lemmas 4 and 5
+    use, and which errs less than each where both are on one batch. Differences within the rounding of f count as 0; a
+    value is infinite outside of the domain of f. If accuracy has at least the probability :math:`\theta` given the
+    past, as Assumption 1 says, the number of accurate iterations is at least binomial; so the upper limits (Clopper and
+    Pearson) refute what is above them. Cost per iteration: one evaluation and one value of f on all examples, and the
+    projections of the trial; the two values on the batch where the run predicted no decrease.
 
     References
     ----------

@@ -24,7 +24,7 @@ _DIRECT = 256  # largest support on which all eigenvalues are computed
 _PAIRED = 2048  # largest number of coordinates for which all pairs are compared
 _ROUNDS = 30  # products with the Hessian of one search at its last level
 _HALVINGS = 6  # longer steps of such a search, up to 2^5 times the plain one
-_GAIN = 1e-6  # the least relative gain for which a search goes on
+_GAIN = 1e-6  # the least relative gain for which a search continues
 _DOUBLINGS = 12  # of the budget, from at least 1/4096 of it
 
 
@@ -49,7 +49,7 @@ class RestrictedCondition:
 
     @property
     def condition(self) -> float:
-        """Their ratio, the restricted condition number, which is at least this; inf if f has a flat direction."""
+        """The ratio of the two, a lower bound of the restricted condition number; inf if f has a flat direction."""
         return self.smoothness / self.strong_convexity if self.strong_convexity > 0.0 else inf
 
     def __str__(self) -> str:
@@ -75,8 +75,8 @@ def restricted_condition(
     .. math:: L = \max_{v \in C_r} \frac{v^\top H v}{v^\top v}, \qquad
               \mu = \min_{v \in C_r} \frac{v^\top H v}{v^\top v}, \qquad \kappa = L / \mu,
 
-    where :math:`H = \nabla^2 f(w)` and :math:`C_r` holds the directions of r times the constraint's budget, such as the
-    vectors with at most r k non-zeros.
+    where :math:`H = \nabla^2 f(w)` and :math:`C_r` is the set of directions that the constraint allows if its size is
+    multiplied by r, such as the vectors with at most r k non-zeros.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def restricted_condition(
     Raises
     ------
     CapabilityError
-        If the objective gives no curvature.
+        If the objective has no method `curvature`.
     InvalidInputError
         For a factor or trials below 1, a negative seed, a point of another shape or with NaN or infinity, or a
         constraint that leaves no direction.
@@ -114,10 +114,10 @@ def restricted_condition(
     Notes
     -----
     **These are one-sided estimates.** Every number is the curvature along a direction that was found, so L is never
-    overestimated, :math:`\mu` never underestimated, and the condition number is at least the one returned. To compute
-    either exactly is as hard as best subset selection: a large answer proves a bad condition, a small one proves
-    nothing. On small AR(1) problems, where all supports can be tried, L is exact, and :math:`\mu` is exact or, for
-    nearly collinear columns, up to twice too large; without ``columns`` up to eight times. The theory also needs
+    overestimated, :math:`\mu` never underestimated, and the condition number is at least the one returned. Exact values
+    are as hard to compute as best subset selection: a large estimate proves a large condition number, a small estimate
+    proves nothing. On small AR(1) problems, where all supports can be tried, L is exact, and :math:`\mu` is exact or,
+    for nearly collinear columns, up to twice too large; without ``columns`` up to eight times. The theory also needs
     constants that hold at every w.
 
     The search is a truncated power method, on H for L and on L - H for :math:`\mu`: multiply the direction,
@@ -132,8 +132,8 @@ def restricted_condition(
 
     References
     ----------
-    *Sparse Polyak*, Assumptions 1 and 2; the truncated power method: Yuan and Zhang (2013), *Truncated power method
-    for sparse eigenvalue problems*.
+    Qiao and Maros (2025), *Sparse Polyak*, Assumptions 1 and 2; the truncated power method: Yuan and Zhang (2013),
+    *Truncated power method for sparse eigenvalue problems*.
 
     Examples
     --------

@@ -64,7 +64,7 @@ def sparse_polyak_guarantee(
     smallest: float | None = None,
     gap: float | None = None,
 ) -> SparsePolyakGuarantee:
-    r"""Return what Sparse Polyak is proved to reach, by Theorem 1, Theorem 2 or Corollary 5.
+    r"""Return the guarantee of Sparse Polyak by Theorem 1, Theorem 2 or Corollary 5.
 
     .. math:: \bar L = L + 3 \tau k, \quad \bar\mu = \mu - 3 \tau k, \quad \bar\kappa = \bar L / \bar\mu, \quad
               \rho = \frac{6 \|P_k(\nabla f(\hat w))\|}{\bar\mu}, \quad
@@ -82,7 +82,7 @@ def sparse_polyak_guarantee(
     smoothness, strong_convexity : float
         L and :math:`\mu` of Assumptions 1 and 2, :math:`0 < \mu \le L`, of the mean loss. For a quadratic f these may
         be the restricted constants on 3k columns, with ``tolerance=0``: the proof compares no vectors that differ in
-        more. `restricted_bounds` has them from both sides.
+        more coordinates. `restricted_bounds` bounds them from both sides.
     gradient_norm : float
         :math:`\|P_k(\nabla f(\hat w))\| \ge 0`, in units of f over units of w. :math:`\hat w` is unknown:
         `statistical_constants` bounds this number by the noise.
@@ -102,7 +102,7 @@ def sparse_polyak_guarantee(
     Returns
     -------
     SparsePolyakGuarantee
-        With infinite radii where :math:`\bar\mu \le 0`: there the theorem is vacuous.
+        The constants of the theorem. If :math:`\bar\mu \le 0`, the theorem is vacuous and the radii are infinite.
 
     Raises
     ------
@@ -118,12 +118,12 @@ def sparse_polyak_guarantee(
     -----
     Needs Assumptions 1 and 2 with :math:`\bar\mu > 0`, the scale 5 of `SparsePolyak` (10 of `AdaptiveSparsePolyak`),
     and a target :math:`\hat f = f(\hat w)`, or a first bound of at most :math:`f(w^*)`, where :math:`w^*` minimises f
-    over the vectors with `k_star` non-zeros. Where k is below the needed budget, which is at least 57,600 times
-    `k_star`, the theorem does not apply; its numbers are returned all the same, to be compared with runs. In
-    Corollary 5, with :math:`R_0 = 4 \|w^*\|^2 + 1`, the budget is :math:`(480 R_0 \bar\kappa^2)^2 k^*`, the rate
-    :math:`1 - 1/(160 R_0 \bar\kappa^2)` at distances of at least 1 and :math:`1 - 1/(160 \bar\kappa)` below, and
-    :math:`\bar\mu` has to be above :math:`5 \sqrt 2 \|P_k(\nabla f(w^*))\|`. The number of iterations above 1 is
-    :math:`O(R_0 \bar\kappa^2 \log R)`, by the proof; the paper's statement leaves out :math:`R_0`. Cost: none.
+    over the vectors with `k_star` non-zeros. If k is below the required one, which is at least 57,600 times `k_star`,
+    the theorem does not apply; its numbers are returned nevertheless, for comparison with runs. In Corollary 5, with
+    :math:`R_0 = 4 \|w^*\|^2 + 1`, the budget is :math:`(480 R_0 \bar\kappa^2)^2 k^*`, the rate :math:`1 - 1/(160 R_0
+    \bar\kappa^2)` at distances of at least 1 and :math:`1 - 1/(160 \bar\kappa)` below, and :math:`\bar\mu` has to be
+    above :math:`5 \sqrt 2 \|P_k(\nabla f(w^*))\|`. The number of iterations above 1 is :math:`O(R_0 \bar\kappa^2 \log
+    R)`, by the proof; the paper's statement leaves out :math:`R_0`. Cost: none.
 
     References
     ----------
@@ -257,8 +257,8 @@ def statistical_constants(
               c^2 \log d & \text{generalised linear model (Corollary 5)}
               \end{cases}
 
-    Given to `sparse_polyak_guarantee` they make its radius that of the corollary, such as
-    :math:`\rho^2 = 288 C^2 \sigma^2 k \log(d) / (n \bar\mu^2)` for least squares.
+    With these constants, `sparse_polyak_guarantee` returns the radius of the corollary, such as :math:`\rho^2 = 288 C^2
+    \sigma^2 k \log(d) / (n \bar\mu^2)` for least squares.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ def statistical_constants(
         :math:`\|w^*\| \ge 0`, for the logistic model, whose curvature falls with :math:`e^{-4 \|w^*\|}`.
     constant : float
         The universal constant c > 0 of :math:`\tau`, and for generalised linear models of the bound above and its
-        probability. **No value is known**; 1 is a scale, and no bound.
+        probability. *No value is known**; the default 1 only sets a scale, and does not give a bound.
 
     Returns
     -------
@@ -288,15 +288,15 @@ def statistical_constants(
     Raises
     ------
     InvalidInputError
-        For a word that is not listed, or numbers out of these ranges, or so large or small that a result overflows.
+        For a model that is not listed, or numbers out of these ranges, or so large or small that a result overflows.
 
     Notes
     -----
-    Features are normal in all four models. Least squares and low rank: :math:`L = 2\sigma_{\max}`,
-    :math:`\mu = \sigma_{\min}/2`, and :math:`\tau = c \zeta \log(d)/n`, or :math:`c \zeta d / n`. Logistic, with
-    features of norm at most 1: :math:`\mu` and :math:`\tau` times :math:`e^{-4\|w^*\|}`, and L such that
-    :math:`\bar L = L + 3 \tau k` is 1, but at least :math:`\mu`. For few examples :math:`3 \tau k \ge \mu`: the record
-    says so in `failures`, and what `sparse_polyak_guarantee` makes of it is vacuous. Cost: none.
+    Features are normal in all four models. Least squares and low rank: :math:`L = 2\sigma_{\max}`, :math:`\mu =
+    \sigma_{\min}/2`, and :math:`\tau = c \zeta \log(d)/n`, or :math:`c \zeta d / n`. Logistic, with features of norm at
+    most 1: :math:`\mu` and :math:`\tau` times :math:`e^{-4\|w^*\|}`, and L such that :math:`\bar L = L + 3 \tau k` is
+    1, but at least :math:`\mu`. With few examples, :math:`3 \tau k \ge \mu`; `failures` of the result then says so, and
+    the theorem of `sparse_polyak_guarantee` is vacuous. Cost: none.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""scikit-learn estimators."""
+"""Estimators with the interface of scikit-learn."""
 
 from .graph.model import SparseGaussianGraphicalModel
 from .graph.model_cv import SparseGaussianGraphicalModelCV

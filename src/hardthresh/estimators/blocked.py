@@ -126,7 +126,7 @@ class BlockTable(Table):
     chosen : array of int, or None
         The columns that the first reading is about, where they are chosen already and need no pilot.
     last : Point, or None
-        The last fit, if this one goes on from there: it takes the place of the pilot.
+        The last fit, if this one continues from there: it takes the place of the pilot.
     """
 
     shows_readings: ClassVar[bool] = True
@@ -160,7 +160,7 @@ class BlockTable(Table):
         return replace(self, left_out=fold)
 
     def going_on(self, coef: np.ndarray, intercept: Any) -> BlockTable:
-        """Return the table whose first reading looks at the last fit; of several outputs it does not."""
+        """Return the table whose first reading examines the last fit; of several outputs it does not."""
         if coef.ndim != 1:
             return self
         support = np.flatnonzero(coef)

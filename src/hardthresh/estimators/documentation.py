@@ -20,124 +20,129 @@ T = TypeVar("T", bound=type)
 _SHARED = {
     "parameters": """
     n_nonzero_coefs : int, "auto" or "search"
-        Largest number of features of the model, 0 <= k <= n_features, besides those of `always_include`. "auto" takes
-        the number of the best `criterion` out of 0, 1, ..., K with K = n / (log n_features log log n), and fits it as
-        if it had been given; the guide to choosing k has the details. n is the number of rows, or the sum of the
-        weights if that is larger. "search" tries few of these numbers (`max_nonzero_coefs`).
+        k, the largest number of features in the model, 0 <= k <= n_features; the columns of `always_include` are not
+        counted. "auto" fits each number 0, 1, ..., K with K = n / (log n_features log log n), and refits the number
+        whose `criterion` is smallest. "search" tries only a few numbers up to `max_nonzero_coefs`. Here n is the number
+        of rows, or the sum of the weights if that is larger. The guide to choosing k has the details.
     {groups}
     n_nonzero_groups : int, "auto" or "search"
-        With `groups`, the largest number of groups of the model, 0 <= k <= number of groups, in the place of
-        `n_nonzero_coefs`. Groups are compared by the energy of their coefficients on standardised columns, whatever
-        their sizes.
+        With `groups`, the largest number of groups in the model, 0 <= k <= number of groups; it replaces
+        `n_nonzero_coefs`. Groups are compared by the sum of the squares of their coefficients on standardised columns,
+        without a correction for the size of the group.
     criterion : {"ebic", "bic", "aic", "gic"}
-        What chooses a number that is not given: the extended BIC, `selection.ebic`, or `selection.bic`, `aic` or `gic`.
-        With a loss that is no likelihood "ebic" ranks by n times the logarithm of the mean loss (heuristic), and the
-        others are refused.
+        The information criterion that chooses the number of features if none is given: "ebic" is the extended Bayesian
+        information criterion (BIC), `selection.ebic`; the others are `selection.bic`, `selection.aic` and
+        `selection.gic`. For a loss that is not a negative log-likelihood, "ebic" uses n times the logarithm of the mean
+        loss instead (heuristic), and the others raise an error.
     {choice}
     {ridge}
     {settings}
     warm_start : bool
-        Whether to start from the last fit's coefficients.
+        Whether to start from the coefficients of the previous fit.
     {seed}""",
     "choice": """
     ebic_gamma : float
-        :math:`\\gamma` of the extended BIC, between 0, the BIC, and 1.
+        :math:`\\gamma` of the extended BIC, 0 <= gamma <= 1; 0 gives the BIC.
     n_features_original : int, optional
-        How many features there were before they were screened by means of the target, which the extended BIC and the
-        GIC account for; not fewer than there are. Where groups are chosen, the number of groups for the extended BIC.
+        The number of features before any screening that used the target, >= n_features. The extended BIC and the GIC
+        use it in their penalty. With `groups`, the number of groups before screening, for the extended BIC. Default:
+        the present number.
     max_nonzero_coefs : int, optional
-        With "search", the largest number to try, K, of features or of groups. Default, and limit, with an information
-        criterion: n / (log n_features log log n), beyond which it ranks noise; default with cross-validation: 120.
-        Golden-section search (`selection.golden_section`) finds the best number of a curve with one valley in at most
-        2.5 log2 K + 5 fits; it pays for K of 100 or more, because a path shares its work.""",
+        With "search", K, the largest number of features or of groups to try. With an information criterion the default,
+        and the upper limit, is n / (log n_features log log n), beyond which the criterion ranks noise; with
+        cross-validation the default is 120. Golden-section search (`selection.golden_section`) finds the minimum of a
+        unimodal curve in at most 2.5 log2 K + 5 fits. It is faster than the fit of all numbers only for K of 100 or
+        more, because the fits of a path share work.""",
     "cv_parameters": """
     n_nonzero_coefs : "auto", "search", iterable of int, or int
-        The numbers of features to compare; a single number K means 0 .. K. "auto" compares 0 .. 10, 12, 14, 17, 20, 25
-        and 30, and doubles the range, by three larger numbers each time, as long as its upper half is better than the
-        lower by more than a standard error: up to 120, all features that vary, or fewer than the training rows of a
-        fold. "search" tries 0 and few of the numbers up to `max_nonzero_coefs`.
+        The numbers of features to compare; a single number K means 0, 1, ..., K. "auto" compares 0, 1, ..., 10, 12, 14,
+        17, 20, 25 and 30. It then doubles the range, with three larger numbers each time, as long as the best score in
+        the upper half exceeds the best in the lower half by more than one standard error. The range ends at 120, at the
+        number of columns that vary, or below the number of training rows of a fold. "search" tries 0 and a few of the
+        numbers up to `max_nonzero_coefs`.
     {groups}
     n_nonzero_groups : "auto", "search", iterable of int, or int
-        With `groups`, the numbers of groups to compare, in the place of `n_nonzero_coefs`.
+        With `groups`, the numbers of groups to compare; it replaces `n_nonzero_coefs`.
     criterion : {"cv", "ebic", "bic", "aic", "gic"}
-        What chooses the number of features and the ridge: cross-validation, or an information criterion of fits to all
-        rows, a tenth of the work (`selection.ebic`, `bic`, `aic` and `gic`). With a criterion "auto" compares 0, 1,
-        ..., K with K = n / (log n_features log log n), and `cv`, `scoring`, `rule` and `averaging` must be left out.
-        Only for losses that are likelihoods.
+        How to choose the number of features and the ridge: by cross-validation, or by an information criterion of fits
+        to all rows, which takes about a tenth of the work (`selection.ebic`, `bic`, `aic` and `gic`). With an
+        information criterion, "auto" compares 0, 1, ..., K with K = n / (log n_features log log n), and `cv`,
+        `scoring`, `rule` and `averaging` must keep their defaults. Information criteria need a loss that is a negative
+        log-likelihood.
     {choice}
     alphas : "auto", float, or iterable of float
-        The ridges to compare with each number of features: alpha >= 0 adds alpha / 2 times the squared norm of the
-        standardised coefficients to the mean loss. "auto" takes {ridges}
-        times the mean curvature of the loss at the model without features, which is 1 for least squares. With
-        an information criterion it takes one ridge: {default_ridge}.
+        The ridge penalties to compare with each number of features: alpha >= 0 adds alpha / 2 times the squared norm of
+        the standardised coefficients to the mean loss. "auto" compares {ridges} times the mean second derivative of the
+        loss at the model without features, which is 1 for least squares. With an information criterion, "auto" uses the
+        single value {default_ridge}.
     averaging : {"auto", "none", "exponential", "stacking"}
-        Whether the model is the single best one, or an average of the models that were compared, with exponential
-        weights (`selection.exponential_weights`), or with those that minimise the held-out loss
-        (`selection.stacking_weights`). Of the features of an average those of the largest effects are
-        kept, the fewest that hold 99 % of the variance of its predictions, and no more than the largest number
-        compared. "auto" is "exponential",
-        but "none" with `scoring` or ``rule="one_standard_error"``.
+        Whether the final model is the single best one ("none") or an average of the compared models, with exponential
+        weights (`selection.exponential_weights`) or with weights that minimise the held-out loss
+        (`selection.stacking_weights`). An average keeps the smallest set of features that explains 99 % of the variance
+        of its predictions, those with the largest effects first, and at most the largest number compared. "auto" means
+        "exponential", or "none" with `scoring` or ``rule="one_standard_error"``.
     cv : int, splitter or iterable of (train, test) indices
-        The folds, as everywhere in scikit-learn; stratified for classifiers.
+        The folds, as in scikit-learn; stratified for classifiers.
     scoring : str or callable, optional
         A scikit-learn scorer. Default "{score_name}".
     rule : {"best", "one_standard_error"}
-        Take the model with the best mean score; or within a standard error of it the one with the fewest features, and
-        of these with the largest ridge.
+        "best" takes the model with the best mean score. "one_standard_error" takes, of the models whose mean score is
+        within one standard error of the best, the one with the fewest features, and among these the largest ridge.
     n_jobs : int, optional
         The number of folds to fit at a time.
     {settings}
     {seed}""",
     "dispersion": """
     dispersion_ : float
-        Pearson's estimate of the variance of a target over the power of its mean that belongs to the model; NaN where
-        there are no more rows than coefficients.""",
+        Pearson's estimate of the dispersion: the ratio of the variance of a target to the variance function of the
+        model at its mean. NaN if there are no more rows than coefficients.""",
     "class_weight": """
     class_weight : dict, "balanced" or None
-        What the weights of the rows of each class are multiplied by: a dict from class to a number > 0, in which a
-        missing class has 1; or "balanced", which gives all classes the same total weight. A fit with it is the fit with
-        the products as `sample_weight`, held-out losses included. A scorer (`scoring`) sees `sample_weight` alone, as
-        in scikit-learn.""",
+        Factors that multiply the weights of the rows of each class: a dict from class to a number > 0, where classes
+        that are missing from the dict have the factor 1; or "balanced", which gives all classes the same total weight.
+        The fit, and its held-out losses, equal those with the products as `sample_weight`. A scorer (`scoring`)
+        receives `sample_weight` alone, as in scikit-learn.""",
     "groups": """
     groups : sequence of n_features labels, dict or pandas Series from column to label, or lists of columns, optional
-        The group of each column, by any hashable label and in any order; features are then chosen by whole groups.
-        The labels of columns of `always_include` are ignored. Groups that may share columns are lists of these, by
-        index or by name, in a list or in a dict from the name of the group: the features are then those of at most
-        `n_nonzero_groups` lists, found by a greedy projection and a local search (heuristic), models are not averaged,
-        and a column in no list stays out. Not together with `positive`,
-        `bounds` or `n_nonzero_coefs`.""",
+        The group of each column: any hashable label, in any order. The model then contains whole groups. The labels of
+        columns of `always_include` are ignored. To let groups share columns, give the columns of each group, by index
+        or by name, in a list of lists or in a dict from the name of the group to its list. The model then contains the
+        columns of at most `n_nonzero_groups` lists, found by a greedy projection and a local search (heuristic); models
+        are not averaged, and a column in no list has the coefficient 0. Cannot be combined with `positive`, `bounds` or
+        `n_nonzero_coefs`.""",
     "ridge": """
     alpha : float, optional
-        Ridge >= 0 on the mean loss, alpha / 2 times the squared norm of the standardised coefficients. Default
-        {default_ridge}.""",
+        Ridge penalty >= 0: alpha / 2 times the squared norm of the standardised coefficients is added to the mean loss.
+        Default {default_ridge}.""",
     "settings": """
     always_include : sequence of int or str, optional
-        Columns, by index or by name, that are in every model, not counted and not penalised.
+        Columns, by index or by name, that are in every model. They are neither counted nor penalised.
     positive : bool
         Whether coefficients must be >= 0: short for ``bounds=(0, None)``.
     bounds : (lower, upper), or dict from column to (lower, upper), optional
-        Bounds of the coefficients on the scale of the data, lower <= 0 <= upper. In the pair each is a number, an array
-        of shape (n_features,) or None; in the dict, a number or None for a column by index or by name, and the columns
-        that it leaves out are unbounded. Columns of `always_include` keep theirs, too. Not together with `positive` or
-        `groups`.
+        Bounds of the coefficients on the scale of the data, lower <= 0 <= upper. In a pair, each bound is a number, an
+        array of shape (n_features,), or None for no bound. In a dict, keys are columns by index or by name, each bound
+        is a number or None, and columns that are missing are unbounded. The bounds also hold for columns of
+        `always_include`. Cannot be combined with `positive` or `groups`.
     categorical_features : "from_dtype", sequence of int or str, or None
-        The columns of categories, by index or by name: by default those of a data frame whose type is categorical or an
-        enumeration. Each is replaced by indicators of its levels, which are chosen together and count as one feature:
-        of all levels where they are penalised (with several ridges, if all are positive), else of all but the most
-        frequent one, which is the reference. Not together with `positive` or `bounds`.
+        The categorical columns, by index or by name. "from_dtype" takes the columns of a data frame whose type is
+        categorical or an enumeration. Each column is replaced by indicators of its levels, which are chosen together
+        and count as one feature. With a positive ridge (if several are compared, with all of them positive) every level
+        has an indicator; otherwise every level but the most frequent one, which is the reference. Cannot be combined
+        with `positive` or `bounds`.
     {intercept_and_scale}
-        Whether to scale columns to unit variance for the fit; coefficients come back on the scale of the data, and
+        Whether to scale columns to unit variance for the fit. Coefficients are returned on the scale of the data, and
         sparse data stay sparse.
     solver : str or Solver
         "auto", the name of a registered solver, or a solver object.
     tol : float
-        Relative tolerance > 0.
+        Relative tolerance > 0 of the stopping rule of the solver.
     max_iter : int
-        Limit of iterations, >= 1.""",
+        Largest number of iterations of the solver, >= 1.""",
     "intercept_and_scale": """
     fit_intercept : bool
-        Whether to fit an intercept; it is neither counted nor penalised. Without it columns are not centred, and their
-        scale is the root of their mean square in the place of the standard deviation.
+        Whether to fit an intercept, which is neither counted nor penalised. Without an intercept, columns are not
+        centred, and their scale is the root of their mean square instead of their standard deviation.
     standardize : bool""",
     "seed": """
     random_state : int, RandomState or None
@@ -146,237 +151,262 @@ _SHARED = {
         Whether to show a progress line.""",
     "coefficients": """
     coef_ : array, shape (n_features,)
-        Coefficients on the scale of the data; exactly 0 for features not chosen.
+        Coefficients on the scale of the data; exactly 0 for features that were not chosen.
     intercept_ : float
         The intercept.""",
     "attributes": """
     support_ : array of int
-        The chosen and the always-included features, increasing.
+        The indices of the chosen features and of the columns of `always_include`, increasing.
     n_nonzero_coefs_, n_nonzero_groups_ : int
-        The number of features of the model besides those of `always_include`, or with `groups` the number of groups: as
-        many as allowed, or fewer where fewer columns vary, or fewer fit the rows exactly.
+        The number of features in the model without those of `always_include`, or with `groups` the number of groups. It
+        is smaller than the number allowed if fewer columns vary, or if fewer fit the rows exactly.
     groups_ : tuple
-        With `groups`, the labels of the chosen ones, in the order in which they first appear.
+        With `groups`, the labels of the chosen groups, in the order in which they first appear.
     scale_ : array, shape (n_features,)
-        Standard deviation of each column as used in the fit, 0 for a constant one; ``coef_ * scale_`` is the effect
-        per standard deviation.
+        The standard deviation of each column as used in the fit, 0 for a constant column; ``coef_ * scale_`` is the
+        effect per standard deviation.
     n_iter_, converged_, stop_reason_, objective_, history_ :
-        Iterations; whether and why the solver stopped; the minimised objective; what happened along the way.
-        Where a parameter of the loss is estimated, `history_` is of the last search, with the parameter before that.
+        The number of iterations; whether the solver converged; why it stopped; the minimum that it found of the
+        objective; and the values at each iteration. If a parameter of the loss is estimated, `history_` is that of the
+        last search, in which the parameter had its previous estimate.
     best_n_nonzero_coefs_, best_n_nonzero_groups_ : int
-        With "auto" or "search", the number that was chosen; 0 with a `NothingFoundWarning`.
+        Only with "auto" or "search": the number that was chosen; if it is 0, `fit` issued a `NothingFoundWarning`.
     candidates_, criterion_path_ : array, shape (n_candidates,)
-        Then also the numbers compared, increasing from 0, and the `criterion` of each; smaller is better.
+        Only with "auto" or "search": the numbers that were compared, increasing from 0, and the `criterion` of each;
+        smaller is better.
     coefs_path_, intercepts_path_ : array, shape (n_candidates, n_features) and (n_candidates,)
-        Then also the coefficients and the intercept of each.
+        Only with "auto" or "search": the coefficients and the intercept of the model of each number.
     stream_, n_samples_seen_ :
-        After `partial_fit`, in the place of `objective_` and `history_`: what is remembered of the batches, a
-        `StreamState`, and the number of their rows. `n_iter_` is the number of batches.
+        Only after `partial_fit`, which sets them instead of `objective_` and `history_`: the sums over the batches that
+        the next call needs (a `StreamState`), and the number of rows so far. `n_iter_` is the number of batches.
     offset_used_ : bool
-        Whether the fit had an offset; predictions then need one too.
+        Whether the fit had an offset; if so, `predict` needs one too.
     n_features_in_, feature_names_in_ :
         The columns seen in `fit`.
     encoded_feature_names_ : array of str
-        The names of the columns that `coef_`, `support_` and `scale_` refer to: those of X, but for each categorical
-        column one for each of its encoded levels, such as "colour=red".
+        The names of the columns that `coef_`, `support_` and `scale_` refer to: the columns of X, with each categorical
+        column replaced by one name for each of its encoded levels, such as "colour=red".
     encoding_ : Encoding
-        Only with categorical columns: their levels, and which of them is the reference, in ``encoding_.factors``.""",
+        Only with categorical columns: ``encoding_.factors`` lists their levels and the reference level of each.""",
     "cv_attributes": """
     coef_, intercept_, support_, ... :
-        Of the model, which may be an average, fitted on all data. Of the attributes of `{without_cv}`, `objective_`,
-        `n_iter_`, `converged_`, `stop_reason_` and `history_` are those of the single best model.
+        The attributes of `{without_cv}`, for the final model, which is fitted to all rows and may be an average.
+        `objective_`, `n_iter_`, `converged_`, `stop_reason_` and `history_` describe the single best model.
     n_nonzero_coefs_, n_nonzero_groups_ : int
-        The number of features, or of groups, of the model.
+        The number of features, or of groups, in the final model.
     found_ : bool
-        Whether features predict better than none. If not, the model has no feature, unless you asked for some.
+        Whether a model with features predicts held-out rows better than the model without features. If not, the final
+        model has no features besides those of `always_include`, unless 0 was not among the numbers compared.
     null_p_value_ : float
-        The p-value of a permutation test that no feature predicts; NaN if it was not needed to decide `found_`.
+        The p-value of a permutation test of the hypothesis that no feature predicts the target; NaN if `found_` was
+        decided without it.
     best_n_nonzero_coefs_, best_n_nonzero_groups_ : int
-        The number of features, or with `groups` of these, that the rule chose for the single best model.
+        The number of features, or of groups, that `rule` chose for the single best model.
     alpha_ : float
-        Its ridge.
+        The ridge of the single best model.
     best_model_ : AveragedModel
-        That model: ``n_nonzero``, ``alpha``, ``weight`` in the average, ``support``, ``coef`` and ``intercept``.
+        The single best model: ``n_nonzero``, ``alpha``, ``weight`` in the average, ``support``, ``coef`` and
+        ``intercept``.
     models_ : tuple of AveragedModel
-        The models in the average, the largest weight first; one if there is no average.
+        The models in the average, by decreasing weight; one model if there is no average.
     averaging_ : {"none", "exponential", "stacking"}
-        How they were averaged.
+        How the models were averaged.
     candidates_ : array of int, shape (n_candidates,)
-        The numbers compared, increasing.
+        The numbers of features, or of groups, that were compared, increasing.
     alphas_ : array, shape (n_alphas,)
-        The ridges compared, increasing.
+        The ridges that were compared, increasing.
     criterion_path_ : array, shape (n_candidates,)
-        Only with an information criterion: that of each number with the ridge `alpha_`; smaller is better. The
-        attributes about folds, from `range_extended_` to `calibration_` and `null_p_value_`, are then absent.
+        Only with an information criterion: its value for each number of `candidates_` with the ridge `alpha_`; smaller
+        is better. The attributes about folds, `null_p_value_` and those from `range_extended_` to `calibration_`, are
+        then absent.
     range_extended_ : bool
-        Whether more numbers were compared than at first.
+        Whether "auto" extended its first range of numbers.
     grid_scores_ : array, shape (n_candidates, n_alphas, n_folds)
-        Held-out scores of single models; higher is better. `scorer_name_` names them.
+        Held-out scores of the single models; higher is better. `scorer_name_` is the name of the score.
     scores_ : array, shape (n_candidates, n_folds)
-        Those with the ridge `alpha_`. `mean_scores_` and `standard_errors_` summarise them.
+        The held-out scores with the ridge `alpha_`. `mean_scores_` and `standard_errors_` are their means and standard
+        errors over the folds.
     null_scores_ : array, shape (n_folds,)
-        The scores of the model without features.
+        The held-out scores of the model without features.
     one_standard_error_ : int
-        The smallest number within one standard error of the best.
+        The smallest number whose mean score is within one standard error of the best.
     selection_frequency_ : array, shape (n_features,)
-        The share of folds whose model, made like this one, has the feature.
+        The share of folds in which the model, chosen or averaged as the final one, contains the feature.
     held_out_scores_ : dict from str to float
-        The mean loss, R2 or D2, for classes the area under the ROC curve and the accuracy, and the slope and intercept
-        of calibration, of the predictions of held-out rows by these models. They are optimistic, most with few rows:
-        the number of features, the ridge and the weights were chosen on the same rows. NaN where a score is not
-        defined; the slope is infinite if the predictions separate the classes.
+        Scores of the predictions of held-out rows by the models of the folds: the mean loss; R2 or D2; for two classes
+        the area under the receiver operating characteristic (ROC) curve and the accuracy; and the slope and intercept
+        of calibration. For three or more classes: the loss, D2 and the accuracy. They are optimistic, especially with
+        few rows, because the number of features, the ridge and the weights were chosen on the same rows. A score that
+        is not defined is NaN; the slope is infinite if the predictions separate the classes.
     calibration_ : array, shape (n_bins, 3)
-        The mean prediction, the mean target and the weight of ten bins of held-out rows, by their prediction. NaN, NaN
-        and 0 for empty bins, such as with fewer than ten rows or with equal predictions. Hazards and quantiles, which
-        are no means, have none, and no slope of calibration. The decision values of a linear SVC are cut at -1 and 1,
-        and compared with targets of -1 and 1.
+        The held-out rows, sorted by their prediction, in ten bins: the mean prediction, the mean target and the total
+        weight of each bin. An empty bin, as with fewer than ten rows or with equal predictions, has NaN, NaN and 0.
+        Models of hazards and of quantiles have neither this table nor a slope of calibration, because their predictions
+        are not means. The decision values of a linear support vector classifier (SVC) are clipped to [-1, 1] and
+        compared with targets of -1 and 1.
     coefs_path_ : array, shape (n_candidates, n_features)
-        The coefficients of every candidate with the ridge `alpha_` on all data, found as in the folds.
+        The coefficients of the model of each candidate with the ridge `alpha_`, fitted to all rows in the same way as
+        in the folds.
     intercepts_path_ : array, shape (n_candidates,)
-        Their intercepts.""",
+        The intercepts of these models.""",
+    "guarantee": """
+    Guarantee: heuristic. The default solver, `hardthresh.solvers.WorkingSet`, stops at a minimum on the chosen
+    features, which need not be the global minimum; `certificate` compares it with exchanges of features, and `prove`
+    returns a lower bound. Cost: usually 9 to 20 data passes for a given number of features.""",
+    "cv_guarantee": """
+    Guarantee: heuristic, both for the choice of the number of features and the ridge and for the search for the
+    features. `fit` describes the comparison, and how folds share data passes.""",
     "largest_rank": """
     rank : int, optional
-        The largest rank of the coefficient matrix, 0 <= rank <= min(n_features, n_outputs); default a tenth of that,
-        rounded up.""",
+        The largest rank of the coefficient matrix, 0 <= rank <= min(n_features, n_outputs). Default: a tenth of
+        min(n_features, n_outputs), rounded up.""",
     "low_rank_parameters": """
     alpha : float or None
-        Ridge >= 0 on the mean loss, alpha / 2 times the squared norm of the standardised coefficients. Default 0, no
-        ridge; None says the same, as in the other estimators, where it is each one's own default.
+        Ridge penalty >= 0: alpha / 2 times the squared norm of the standardised coefficients is added to the mean loss.
+        Default 0. None means the default, as in the other estimators.
     fit_intercept : bool
-        Whether to fit an intercept for each output; it is not penalised.
+        Whether to fit an intercept for each output. Intercepts are not penalised.
     standardize : bool
-        Whether to scale columns to unit variance for the fit; coefficients come back on the scale of the data. It
-        matters where there is a ridge, or where several matrices fit equally well; outputs are never scaled.
+        Whether to scale columns to unit variance for the fit. Coefficients are returned on the scale of the data. It
+        changes the result only with a ridge, or if several matrices fit equally well. Outputs are never scaled.
     solver : str or Solver
-        "auto", the closed form; or the name of a registered solver, or a solver object, for
-        `hardthresh.minimize`, which holds the whole matrix of coefficients.
+        "auto" computes the closed form. The name of a registered solver, or a solver object, is passed to
+        `hardthresh.minimize`, which stores the full matrix of coefficients.
     tol : float
-        Relative tolerance > 0 of such a solver.
+        Relative tolerance > 0 of the stopping rule of a given solver.
     max_iter : int
-        Its limit of iterations, >= 1.
+        Largest number of iterations of a given solver, >= 1.
     random_state : int, RandomState or None
         Seed of solvers that draw random numbers; the closed form draws none.
     verbose : bool
         Whether to show a progress line.""",
     "low_rank_attributes": """
     U_ : array, shape (n_features, r)
-        Orthonormal directions of the features, on the scale of the data and whatever its units: the matrix W is
-        ``U_ @ diag(singular_values_) @ V_.T``. Like all arrays here, float32 after a fit to float32, else float64.
+        Orthonormal directions of the features, on the scale of the data: the matrix W is ``U_ @ diag(singular_values_)
+        @ V_.T``. Like all fitted arrays, float32 after a fit to float32 data, otherwise float64.
     V_ : array, shape (n_outputs, r)
-        Orthonormal directions of the outputs; the entry of largest size in each is positive.
+        Orthonormal directions of the outputs. The entry of largest absolute value in each is positive.
     singular_values_ : array, shape (r,)
-        Decreasing, > 0.
+        The singular values of W, decreasing, > 0.
     intercept_ : array, shape (n_outputs,), or float
         The intercepts; a float after a fit to one-dimensional targets.
     coef_ : array, shape (n_outputs, n_features) or (n_features,)
-        The coefficients, computed when asked for.
+        The coefficients, which are computed at each access.
     rank_ : int
-        The rank r attained, at most `rank`.
+        The rank r of the fitted matrix, at most `rank`.
     n_iter_, converged_, stop_reason_, objective_ :
-        Iterations, 1 for the closed form; whether and why the solver stopped; the minimised objective.
+        The number of iterations, 1 for the closed form; whether the solver converged; why it stopped; the minimum of
+        the objective.
     history_ : History
-        The history of the run, as in the linear estimators: ``history_["value"][t]`` is the objective after t
-        iterations. The closed form has two values, that of no coefficients and the minimum, and no other column.
+        The values at each iteration: ``history_["value"][t]`` is the objective after t iterations. The closed form has
+        two values, the objective of W = 0 and the minimum, and no other column.
     n_features_in_, feature_names_in_ :
-        The columns seen in `fit`.""",
+        The number and the names of the columns seen in `fit`.""",
     "low_rank_cv_parameters": """
     cv : int, splitter or iterable of (train, test) indices
-        The folds, as everywhere in scikit-learn.
+        The folds, as in scikit-learn.
     scoring : str or callable, optional
-        A scikit-learn scorer. Default: minus the mean squared error over rows and outputs.
+        A scikit-learn scorer. Default: the negative mean squared error over rows and outputs.
     rule : {"best", "one_standard_error"}
-        Take the rank with the best mean score, or the smallest one within a standard error of it.
+        "best" takes the rank with the best mean score, "one_standard_error" the smallest rank whose mean score is
+        within one standard error of the best.
     n_jobs : int, optional
         The number of folds to fit at a time.""",
     "imputer_parameters": """
     center : bool
-        Whether to subtract the mean of each column's observed entries; without it, what is filled in for rows and
-        columns of which little is known tends to zero.
+        Whether to subtract the mean of the observed entries of each column. Without centring, the entries that are
+        imputed in rows and columns with few observed entries are shrunk towards zero.
     standardize : bool
-        Whether to divide each column by the standard deviation of its observed entries, so that units do not matter.
+        Whether to divide each column by the standard deviation of its observed entries, so that the fit does not depend
+        on the units.
     keep_observed : bool
-        Whether `transform` leaves observed entries as they are. If not, all entries are those of the low-rank table.
+        Whether `transform` returns observed entries unchanged. If not, all entries are those of the low-rank matrix.
     missing : {"nan", "unstored"}
-        The mark of missing entries: NaN in a dense table, or what a scipy.sparse table does not store; stored zeros
-        are observed.
+        How missing entries are marked: as NaN in a dense table, or as entries that a scipy.sparse array does not store.
+        Stored zeros are observed entries.
     add_indicator : bool
-        Whether `transform` appends a column of zeros and ones for each column with missing entries in `fit`.
+        Whether `transform` appends an indicator (1 for a missing entry, otherwise 0) for each column that had missing
+        entries in `fit`.
     keep_empty_features : bool
-        Whether `transform` keeps columns without an observed entry in `fit`, filled with zeros where nothing is known.
+        Whether `transform` keeps columns that had no observed entry in `fit`, and imputes their missing entries with
+        zeros.
     solver : str or Solver
         "auto", conjugate iterative hard thresholding; or the name of a registered solver, or a solver object.
     tol : float
-        Relative tolerance > 0.
+        Relative tolerance > 0 of the stopping rule of the solver.
     max_iter : int
-        Limit of iterations, >= 1, for each rank on the way.""",
+        Largest number of iterations, >= 1, for each rank on the path to `rank`.""",
     "imputer_attributes": """
     U_ : array, shape (n_samples, r)
-        Orthonormal directions of the rows. The fitted W is ``U_ @ diag(singular_values_) @ V_.T``, never formed.
+        Orthonormal directions of the rows. The fitted W is ``U_ @ diag(singular_values_) @ V_.T``; it is never formed.
     singular_values_ : array, shape (r,)
-        Decreasing, > 0.
+        The singular values of W, decreasing, > 0.
     V_ : array, shape (n_features, r)
-        Orthonormal directions of the columns, in standard units; the entry of largest size in each is positive.
-        Constant and empty columns have zeros.
+        Orthonormal directions of the standardised columns. The entry of largest absolute value in each is positive. The
+        entries of constant and empty columns are zero.
     mean_, scale_ : array, shape (n_features,)
-        The number subtracted from each column, and the one by which it is divided then; the mean of an empty
-        column is NaN.
+        The number that is subtracted from each column, and the number by which the difference is divided. The mean of
+        an empty column is NaN.
     rank_ : int
-        The rank attained: at most the one asked for or chosen.
+        The rank of the fitted matrix, at most the rank that was given or chosen.
     alpha_, row_ridge_ : float
-        The ridge, and what that is beside the sum of squared errors of one row: ``alpha_`` times the observed share.
+        The ridge, and the equivalent ridge for the sum of squared errors of one row: ``alpha_`` times the share of
+        observed entries.
     indicator_features_ : array of int
-        The columns that `add_indicator` marks: those with missing entries in `fit`.
+        The columns that have an indicator with `add_indicator`: those with missing entries in `fit`.
     n_iter_, converged_, stop_reason_ :
-        Iterations, all ranks on the way together; whether and why the last of them stopped.
+        The number of iterations for all ranks on the path; whether the last fit converged; why it stopped.
     objective_ : float
-        The minimised objective.
+        The minimum that was found of the objective.
     history_ : History
-        ``history_["value"][t]`` is the objective after t iterations, ``history_["rank"][t]`` the rank allowed in them.
+        ``history_["value"][t]`` is the objective after t iterations, ``history_["rank"][t]`` the rank allowed in
+        iteration t.
     n_features_in_, feature_names_in_ :
-        The columns seen in `fit`.""",
+        The number and the names of the columns seen in `fit`.""",
     "graph_parameters": """
     standardize : bool
-        Whether to scale columns to unit variance for the fit, so that units do not matter; `precision_` and
-        `covariance_` are in the units of the data. Columns are centred in any case.
+        Whether to scale columns to unit variance for the fit, so that the graph does not depend on the units.
+        `precision_` and `covariance_` are in the units of the data. Columns are always centred.
     refit : bool
-        Whether `precision_` is the maximum of the likelihood on the graph, or else the minimiser above itself, made
-        positive definite where it is not.""",
+        Whether `precision_` maximises the likelihood on the graph. If not, it is the minimiser of the equation above,
+        modified to be positive definite where it is not.""",
     "graph_run": """
     solver : str or Solver
         "auto", the name of a registered solver, or a solver object.
     tol : float
-        Relative tolerance > 0.
+        Relative tolerance > 0 of the stopping rule of the solver.
     max_iter : int
         Limit of iterations, >= 1.
     warm_start : bool
-        Whether to start from the last fit's `precision_`.
+        Whether to start from `precision_` of the previous fit.
     random_state : int, RandomState or None
         Seed of solvers that draw random numbers; the default solver draws none.
     verbose : bool
         Whether to show a progress line.""",
     "graph_attributes": """
     precision_, covariance_ : array, shape (p, p)
-        Symmetric, positive definite, and inverse to each other. Pairs that are not joined are exactly zero in
-        `precision_`.
+        The precision matrix and its inverse, the covariance matrix; both are symmetric and positive definite. Entries
+        of `precision_` for pairs without an edge are exactly zero.
     location_ : array, shape (p,)
         The means of the columns; zeros for a precomputed covariance.
     alpha_ : float
-        The ridge of the likelihood; without `refit` that of the objective above.
+        The ridge of the likelihood; without `refit`, the ridge of the equation above.
     n_edges_ : int
-        The number of pairs that are joined: at most as many as asked for or chosen.
+        The number of edges, at most the number that was given or chosen.
     edges_ : structured array, one row for each edge
-        The edges, the strongest partial correlation first: ``i``, ``j`` (columns), ``first``, ``second`` (their names)
-        and ``partial_correlation``. ``pandas.DataFrame(model.edges_)`` makes a table of it.
+        The edges by decreasing absolute partial correlation: ``i``, ``j`` (columns), ``first``, ``second`` (their
+        names) and ``partial_correlation``. ``pandas.DataFrame(model.edges_)`` converts it to a table.
     positive_definite_adjustment_ : float
-        By what share the entries off the diagonal of the minimiser had to shrink before it was positive definite; 0
-        where it was. With `refit` this only concerns the start of the second step, but more than a few hundredths say
-        that there are too many edges for the data.
+        The share by which the off-diagonal entries of the minimiser were shrunk to make it positive definite; 0 if it
+        was. With `refit` this affects only the start of the second step, but a value above a few hundredths indicates
+        too many edges for the data.
     n_iter_, converged_, stop_reason_, objective_ :
-        Iterations; whether and why the solver stopped; the minimised objective, in standard units.
+        The number of iterations; whether the solver converged; why it stopped; the minimum of the objective for
+        standardised columns.
     history_ : History
         ``history_["value"][t]`` is the objective after t iterations.
     n_features_in_, feature_names_in_ :
-        The columns seen in `fit`.""",
+        The number and the names of the columns seen in `fit`.""",
 }
 
 
@@ -391,7 +421,7 @@ def public_estimator(name: str, upgrades: Iterable[Upgrade] = (), **texts: str) 
         Functions that turn parameters and attributes of earlier versions in files into those of this one; see
         `hardthresh.core.stored`.
     **texts : str
-        Texts in the place of ``{key}`` in the docstring, besides the descriptions that estimators share. Texts may have
+        Texts instead of ``{key}`` in the docstring, besides the descriptions that estimators share. Texts may have
         such keys themselves.
 
     Notes

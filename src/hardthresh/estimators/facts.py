@@ -1,6 +1,6 @@
 """The facts about a fitted estimator for summaries, charts and reports.
 
-No other file of these reads attributes of estimators, but `choice_facts` and `run_facts`.
+Besides this file, only `choice_facts` and `run_facts` read attributes of estimators for these purposes.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hardthresh.arrays import double, to_numpy
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.printed import one_line
 
 from .choice_facts import (
     CrossValidation,
@@ -289,8 +290,3 @@ def _path(estimator: Any, chosen: CrossValidation | None) -> Path | None:
     mean = double(estimator.mean_scores_)[order] * (-1.0 if chosen.lower_is_better else 1.0)
     error = double(estimator.standard_errors_)[order]
     return Path(k[order], effects[order], by_output, chosen.chosen, mean, error)
-
-
-def one_line(name: str) -> str:
-    """Return a name without line breaks, control characters and marks of the writing direction."""
-    return " ".join("".join(mark if mark.isprintable() else " " for mark in name).split())

@@ -57,8 +57,9 @@ class FeatureSelector(SelectorMixin, auto_wrap_output_keys=None):  # type: ignor
         Returns
         -------
         array, shape (n_samples, n_selected)
-            Of objects where a data frame had categorical columns; ``set_output(transform="pandas")`` keeps their types.
-            A Dask array or data frame for another one, which is not computed.
+            The chosen columns. The array has the type object if categorical columns of a data frame are chosen;
+            ``set_output(transform="pandas")`` keeps their types. A Dask array or data frame gives a Dask array or data
+            frame, which is not computed.
         """
         check_is_fitted(self)
         if is_dask(X):

@@ -60,7 +60,7 @@ class CrossValidatedMixin:
     scorer_name_: str
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return which metadata `fit` takes, and passes on to the splitter and to the scorer.
+        """Return the metadata that `fit` accepts and passes on to the splitter and to the scorer.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Parameters of an estimator's own, besides those that it inherits; and methods that some settings take away."""
+"""Parameters that an estimator adds to the inherited ones; and methods that depend on settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of a table that poses a problem, and what it answers: an objective, and its units."""
+"""The request of an estimator for a table in blocks, and its result: an objective and its units."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def smallest_square_root(dtype: Any) -> float:
 class Table:
     """Validated training data: rows of X, and one entry for each of them of everything else, None where not given.
 
-    X holds finite floating-point numbers, which are not looked at again.
+    X holds finite floating-point numbers, which are not examined again.
 
     As given, only X is where the user's data live: targets may be labels, so what has one entry per row is NumPy's
     until `with_targets` brings it to X. NumPy's X is never copied: the table knows which rows it has.
@@ -137,7 +137,7 @@ class Table:
         return float(xp.max(xp.abs(self.y)))
 
     def going_on(self, coef: np.ndarray, intercept: Any) -> Table:
-        """Return the table for a fit that goes on from a last one: rows in memory need not know where it begins."""
+        """Return the table for a fit that continues from a last one: rows in memory need not know where it begins."""
         return self
 
     def pose(self, asked: Asked) -> Posed:

@@ -47,7 +47,7 @@ def validated(
     categories : bool
         Whether columns of categories whose labels are numbers are numbers.
     numbers : array or data frame, optional
-        X without its categorical columns. It is what is converted and returned in the place of X, and it may have no
+        X without its categorical columns. It is what is converted and returned instead of X, and it may have no
         column.
     accept_genotypes : bool
         Whether X may be a file of genotypes, which is returned as it is.

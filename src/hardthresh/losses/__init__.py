@@ -1,4 +1,4 @@
-"""Losses in prediction space, one per file: of one prediction, of the several of an example, or of all examples."""
+"""Losses, one per file: functions of one prediction, of the predictions of an example, or of all predictions."""
 
 from .base import Loss, pointwise_losses
 from .contract import BaseLoss

@@ -21,11 +21,11 @@ from .mean import InnerHessian, MeanOverExamples, ScalarMeanLoss
 
 
 class Loss(BaseLoss):
-    """A pointwise loss in prediction space, with the mean, the domain and the scorer of the model that it defines.
+    """A loss of one prediction, with the inverse link, the domain of the targets and the scorer of its model.
 
-    Subclasses are frozen dataclasses. All arrays have the shape of the predictions u. The gradient at (y, u) is zero
-    exactly where y is the expected target ``mean(u)``, the inverse link; for quantiles that are not the median, where
-    targets on both sides of u balance.
+    Subclasses are frozen dataclasses. All arrays have the shape of the predictions u. The gradient at (y, u) is zero if
+    and only if y is the expected target ``mean(u)``, where `mean` is the inverse link. Quantile losses are an
+    exception: their expected gradient is zero at the quantile.
     """
 
     lower_bound: ClassVar[float] = 0.0
@@ -66,7 +66,7 @@ class Loss(BaseLoss):
         return PointwiseMean(self, y, weights)
 
     def value_and_gradient(self, y: Array, u: Array) -> tuple[Array, Array]:
-        """Return `value` and `gradient`, to the last bit; a loss that computes an exponential for both overrides it."""
+        """Return `value` and `gradient`, bitwise identical; losses that share an exponential override this method."""
         return self.value(y, u), self.gradient(y, u)
 
     def link(self, mean: float) -> float:
@@ -85,7 +85,7 @@ class Loss(BaseLoss):
         Parameters
         ----------
         y : array, shape (n,)
-            Targets, not all of which let the loss fall for ever in one direction.
+            Targets, not all of which let the loss fall indefinitely in one direction.
         weights : array, shape (n,)
             Non-negative weights, not all zero.
         offset : array, shape (n,), optional
@@ -105,11 +105,11 @@ class Loss(BaseLoss):
         sample_weight: np.ndarray | None = None,
         offset: np.ndarray | None = None,
     ) -> float:
-        """Return D^2, the share of deviance that predictions remove: 1 less the mean loss over that of a constant.
+        """Return D^2, the fraction of deviance explained: 1 minus the mean loss divided by that of the best constant.
 
-        The constant is the best one (`constant`), and has the offset added to it that predictions have. Where its
-        deviance is 0, as where all targets are equal, D^2 is 1 for perfect predictions, else 0. That is the convention
-        of scikit-learn's `r2_score` and `d2_pinball_score`; its `d2_tweedie_score` divides by zero there.
+        The best constant is that of the method `constant`, plus the offset of the predictions. If its deviance is 0, as
+        when all targets are equal, D^2 is 1 for perfect predictions and otherwise 0. That is the convention of
+        scikit-learn's `r2_score` and `d2_pinball_score`; its `d2_tweedie_score` divides by zero there.
 
         Parameters
         ----------
@@ -153,7 +153,7 @@ class Loss(BaseLoss):
         return float(weights @ np.square(self.gradient(y, u))), float(weights @ self.curvature(y, u))
 
     def recession(self, y: Array) -> Array:
-        """Return for each target the direction of the prediction, +1 or -1, in which the loss decreases for ever.
+        """Return for each target the direction of the prediction, +1 or -1, in which the loss decreases indefinitely.
 
         0 where a finite prediction attains the minimum, as is the default. Where it is not 0 a fit may have no finite
         coefficients.
@@ -187,10 +187,10 @@ class Loss(BaseLoss):
         return np.zeros(y.shape)
 
     def working_criterion(self, y: Array, u: Array, weights: Array, n: float) -> float:
-        """Return minus twice the log-likelihood; or without one n times the logarithm of the mean loss.
+        """Return minus twice the log-likelihood, or n times the logarithm of the mean loss if there is no likelihood.
 
-        The second is what least squares has, and only ranks fits with the same parameters of the loss (heuristic).
-        Parameters are those of `minus_twice_log_likelihood`.
+        The second is the criterion of least squares. It only ranks fits with the same parameters of the loss
+        (heuristic). Parameters are those of `minus_twice_log_likelihood`.
         """
         if self.has_likelihood:
             return self.minus_twice_log_likelihood(y, u, weights, n)
@@ -199,8 +199,8 @@ class Loss(BaseLoss):
     def criterion_of_mean(self, mean: float, n: float) -> float:
         """Return `working_criterion` of n examples whose mean loss is known, up to a constant of the data.
 
-        By default that of a loss without a dispersion, or without a likelihood. Losses whose dispersion is estimated
-        from their mean override it.
+        By default, the criterion of a loss without a dispersion or without a likelihood. Losses whose dispersion is
+        estimated from their mean override this method.
 
         Raises
         ------
@@ -217,14 +217,14 @@ class Loss(BaseLoss):
         return n * log(mean) if mean > 0.0 else -inf
 
     def check_domain(self, y: Array, counted: np.ndarray | None = None) -> None:
-        """Raise InvalidInputError, naming the first offender, if a target is outside the domain.
+        """Raise InvalidInputError, with the first invalid value, if a target is outside the domain.
 
         Parameters
         ----------
         y : array, shape (n,) or (n, q)
             The targets.
         counted : array of bool, shape (n,), optional
-            Which of them to look at; default all.
+            Which of the targets to check. Default: all.
         """
         good = self.in_domain(y)
         if counted is None and bool(namespace(good).all(good)):
@@ -239,7 +239,7 @@ class Loss(BaseLoss):
             )
 
     def check_targets(self, y: Array) -> None:
-        """Raise InvalidInputError if a target is outside the domain, or cannot be computed with."""
+        """Raise InvalidInputError if a target is outside the domain, or its loss would overflow."""
         self.check_domain(y)
 
 

@@ -1,4 +1,4 @@
-"""What all losses declare: those of one prediction, of the several of an example, and of all examples at once."""
+"""The contract of all losses: of one prediction, of the predictions of an example, and of all predictions."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class BaseLoss(ABC):
 
     @abstractmethod
     def check_targets(self, y: Array) -> None:
-        """Raise InvalidInputError, naming the first offender, if a target is outside the domain."""
+        """Raise InvalidInputError, with the first invalid value, if a target is outside the domain."""
 
     @abstractmethod
     def prepare(self, y: Array, weights: Array) -> MeanLoss:
@@ -84,25 +84,25 @@ class BaseLoss(ABC):
 
     @abstractmethod
     def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
-        """Draw targets for predictions, to test and simulate with; the square of `noise` is their dispersion."""
+        """Draw random targets for given predictions, with the square of `noise` as their dispersion."""
 
     def initial_prediction(self, y: Array, weights: Array) -> float:
         """Return a prediction close to the best constant one; fits with an intercept start from it.
 
-        0 by default. Losses that grow exponentially, or have no curvature far from targets, need it: there Newton's
-        method is slow, overshoots or does not move.
+        Default: 0. Losses that grow exponentially, or have no curvature far from the targets, need another start,
+        because Newton's method is slow, overshoots or does not move at 0.
         """
         return 0.0
 
     @property
     def has_likelihood(self) -> bool:
-        """Whether it is minus a log-likelihood, or a quasi-likelihood, that information criteria can use."""
+        """Whether the loss is a negative log-likelihood or quasi-log-likelihood that information criteria can use."""
         return type(self).minus_twice_log_likelihood is not BaseLoss.minus_twice_log_likelihood
 
     def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
         """Return minus twice the log-likelihood of targets, up to a constant of the data.
 
-        The dispersion, where there is one that the loss does not have as a parameter, is the most likely one.
+        If there is a dispersion that is not a parameter of the loss, it is estimated by maximum likelihood.
 
         Parameters
         ----------
@@ -111,7 +111,8 @@ class BaseLoss(ABC):
         weights : array, shape (n,)
             Non-negative weights, not all zero; only their ratios matter.
         n : float
-            The number of targets that the examples stand for; of examples, where only some count (`MeanLoss.share`).
+            The number of observations that the examples represent, which need not be the number of examples
+            (`MeanLoss.share`).
 
         Returns
         -------
@@ -121,12 +122,12 @@ class BaseLoss(ABC):
         Raises
         ------
         CapabilityError
-            If the loss is no likelihood, as is the default.
+            If the loss is not a negative log-likelihood, which is the default.
         """
         raise self.no_likelihood()
 
     def no_likelihood(self) -> CapabilityError:
-        """Return the refusal of an information criterion where there is no likelihood."""
+        """Return the error of an information criterion for a loss without a likelihood."""
         return CapabilityError(
             f"the {type(self).__name__} loss has no likelihood for an information criterion; compare models by "
             "cross-validation"

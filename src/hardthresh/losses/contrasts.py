@@ -1,4 +1,4 @@
-"""Where the mean of a loss decreases for ever: linear functions of its predictions that only one way can go."""
+"""Contrasts: linear functions of the predictions along which the mean of a loss decreases indefinitely."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from hardthresh.core.typing import Array
 from hardthresh.designs import Design
 
 _SOME = 4096
-"""Contrasts that `some` looks at: hardly any work, and many more than a sparse model has coefficients."""
+"""Contrasts that `some` examines: hardly any work, and many more than a sparse model has coefficients."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contrasts:
     """Linear functions of the predictions, here the predictions themselves.
 
-    The mean decreases for ever along a direction exactly if no contrast moves against its sign, those of sign 0 do not
-    move, and some contrast moves.
+    The mean decreases indefinitely along a direction exactly if no contrast moves against its sign, those of sign 0 do
+    not move, and some contrast moves.
 
     Attributes
     ----------
     signs : array, shape (m,)
-        +1 or -1 where the mean decreases with the contrast for ever, else 0.
+        +1 or -1 where the mean decreases with the contrast indefinitely, else 0.
     counted : array of bool, shape (m,)
         Which contrasts the mean depends on: those with weight.
     """

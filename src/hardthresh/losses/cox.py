@@ -23,33 +23,34 @@ from .risk_sets import AtPredictions, RiskSets
 @register("loss", "cox", examples=lambda: [Cox(), Cox(ties="efron")])
 @dataclass(frozen=True)
 class Cox(JointLoss):
-    r"""Minus the mean log partial likelihood of proportional hazards.
+    r"""The negative mean log partial likelihood of proportional hazards.
 
     .. math:: \ell(u) = \sum_{i : e_i = 1} \omega_i \Bigl(\log S(t_i) - u_i\Bigr), \qquad
               S(t) = \sum_{j : t_j \ge t} \omega_j e^{u_j}
 
-    for times t, events e (0 where the time is censored) and weights :math:`\omega` that sum to 1. That is Breslow's
-    treatment of ties. Efron's, for the m tied deaths D of a time, replaces their terms :math:`\omega_i \log S` by
+    for times t, events e (0 if the time is censored) and weights :math:`\omega` that sum to 1. This is Breslow's
+    approximation for ties. Efron's approximation replaces the terms :math:`\omega_i \log S` of the m events D at a tied
+    time by
 
     .. math:: \bar\omega_D \sum_{l < m} \log\Bigl(S - \tfrac{l}{m} \sum_{i \in D} \omega_i e^{u_i}\Bigr)
 
-    Strata are separate risk sets, whose losses are added up.
+    where :math:`\bar\omega_D` is the mean of their weights. Strata have separate risk sets, and their losses are added.
 
     Parameters
     ----------
     ties : {"breslow", "efron"}
-        With "breslow" a weight of 2 is exactly a row given twice; under "efron" a repeated row is a tie. Where many
-        times are tied, as when they are rounded, "efron" estimates coefficients with less bias towards zero.
+        With "breslow", a row of weight 2 is equivalent to two copies of the row; with "efron", two copies are a tie. If
+        many times are tied, for example because they are rounded, "efron" has a smaller bias of the coefficients
+        towards zero.
 
     Notes
     -----
-    Targets have the shape (n, 2) or (n, 3): the time, any finite number of which only the order counts; the event, 0 or
-    1; and the stratum, any number. The loss is convex and does not change when a constant is added to the predictions
-    of a stratum, so models have no intercept.
+    Targets have the shape (n, 2) or (n, 3), with columns of times (finite numbers, of which only the order matters),
+    events (0 or 1) and optionally strata (any numbers). The loss is convex and does not change when a constant is added
+    to the predictions of a stratum, so models have no intercept.
 
-    Cost of each evaluation: O(n), after one sort; the Hessian of s columns also costs their prefix sums. All sums over
-    risk sets are of logarithms, or scaled by them, so that none underflows. They run in double precision on the CPU,
-    wherever the predictions are.
+    Cost of each evaluation: O(n), after one sort; the Hessian of s columns also costs their prefix sums. Sums over risk
+    sets are computed on the log scale, so that they do not underflow, and always in double precision on the CPU.
 
     References
     ----------

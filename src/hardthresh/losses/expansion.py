@@ -18,7 +18,7 @@ class Expansion(NamedTuple):
     Attributes
     ----------
     slope, curvature : array
-        g and h: the derivatives of the loss at v, or in the place of h those of the expected targets.
+        g and h: the derivatives of the loss at v, or instead of h those of the expected targets.
     """
 
     slope: np.ndarray

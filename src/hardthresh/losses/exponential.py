@@ -18,7 +18,7 @@ def capped_exp(u: Array) -> tuple[Array, Array]:
     """Return e^u up to a cap far below overflow, and how far u lies beyond it.
 
     The cap is 0.45 times the logarithm of the largest number, 40 in float32 and 319 in float64: there the square of the
-    exponential, which products with data may need, is still finite. Beyond it the exponential goes on as its
+    exponential, which products with data may need, is still finite. Beyond it the exponential continues as its
     second-order Taylor polynomial: with r, b the answer, value, slope and curvature are r (1 + b + b^2 / 2), r (1 + b)
     and r.
     """

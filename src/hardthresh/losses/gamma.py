@@ -21,10 +21,10 @@ from .log_link import LogLink, pearson_sums
 class Gamma(LogLink):
     r"""Half the gamma deviance of log-means u, :math:`\ell(y, u) = u - \log y + y e^{-u} - 1`.
 
-    Targets are amounts > 0 whose standard deviation is proportional to their mean: costs, durations, sizes. It is minus
-    the log-likelihood, times the dispersion, up to a constant of the data, chosen such that a perfect prediction
-    :math:`u = \log y` costs 0. There is no bound on the second derivative :math:`y e^{-u}`. Where it comes near the
-    largest number the exponential goes on as its second-order Taylor polynomial, as that of `Poisson`.
+    Targets are amounts > 0 whose standard deviation is proportional to their mean: costs, durations, sizes. The loss is
+    the negative log-likelihood times the dispersion, up to a constant such that the loss of a perfect prediction
+    :math:`u = \log y` is 0. The second derivative :math:`y e^{-u}` is unbounded. Near the overflow threshold the
+    exponential is replaced by its second-order Taylor polynomial, as in `Poisson`.
 
     Examples
     --------
@@ -63,11 +63,11 @@ class Gamma(LogLink):
         return np.asarray(np.exp(u) * rng.gamma(1 / noise**2, noise**2, u.shape))
 
     def dispersion_sums(self, y: np.ndarray, u: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-        """Return those of Pearson's estimate, for a variance proportional to the square of the mean."""
+        """Return the sums of Pearson's estimate for a variance proportional to the square of the mean."""
         return pearson_sums(y, u, weights, 2.0)
 
     def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
-        """Return it for gamma distributions of the most likely shape, the inverse of the dispersion."""
+        """Return minus twice the log-likelihood, with the maximum likelihood estimate of the dispersion."""
         return self.criterion_of_mean(self.weighted_mean(y, u, weights), n)
 
     def criterion_of_mean(self, mean: float, n: float) -> float:

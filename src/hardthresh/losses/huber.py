@@ -19,13 +19,13 @@ from .location import check_squares, weighted_quantile
 @register("loss", "huber", lambda: [Huber(), Huber(0.3)])
 @dataclass(frozen=True, slots=True)
 class Huber(Loss):
-    r"""Half the squared error up to a distance, and linear beyond it.
+    r"""Huber's loss: half the squared error for small residuals, and linear for large ones.
 
     .. math:: \ell(y, u) = \begin{cases} r^2 / 2 & |r| \le \delta \\ \delta |r| - \delta^2 / 2 & |r| > \delta
               \end{cases} \qquad r = u - y
 
-    A target far away pulls with the force :math:`\delta`, however far it is. The second derivative is 1 within
-    :math:`\delta` and 0 beyond.
+    The derivative of the loss is bounded by :math:`\delta`, so outliers have a bounded influence. The second derivative
+    is 1 for :math:`|r| \le \delta` and 0 otherwise.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Huber(Loss):
         return self._balance(y, weights, np.zeros(y.shape) if offset is None else offset)
 
     def initial_prediction(self, y: Array, weights: Array) -> float:
-        """Return the median, where some rows have curvature unless none is near it."""
+        """Return the median, near which some rows usually have curvature."""
         return weighted_quantile(double(y), double(weights), 0.5)
 
     def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:

@@ -12,14 +12,14 @@ from .mean import ScalarMeanLoss
 
 
 class JointLoss(BaseLoss):
-    """A loss that is no sum of functions of one prediction each.
+    """A loss that is not a sum of functions of a single prediction.
 
-    Subclasses are frozen dataclasses. Targets y have one row or number for each example. What depends on targets
-    and weights alone, such as their order, is computed once, by `prepare`. Mini-batches are not defined.
+    Subclasses are frozen dataclasses. Targets y have one row or number for each example. `prepare` computes once what
+    depends only on the targets and weights, such as their order. Mini-batches are not defined.
 
     See Also
     --------
-    Loss : Losses that are sums over examples.
+    Loss : Losses that are a sum over examples.
     """
 
     domain: ClassVar[str]
@@ -41,5 +41,5 @@ class JointLoss(BaseLoss):
         """Return the loss of some targets as a function of the predictions."""
 
     def attains(self, y: Array, weights: Array) -> bool:
-        """Return whether finite predictions minimise the loss: not, by default."""
+        """Return whether finite predictions minimise the loss; False by default."""
         return False

@@ -1,4 +1,4 @@
-"""The quadratic model of a mean loss around some predictions, in the place of a loss."""
+"""The quadratic model of a mean loss around given predictions, which replaces the loss."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def weighted_quantile(y: np.ndarray, weights: np.ndarray, quantile: float) -> fl
     """
     order = np.argsort(y, kind="stable")
     below = np.cumsum(weights[order])
-    share = quantile * below[-1] * (1 - 1e-12)  # sums of equal weights that reach the share but for rounding
+    share = quantile * below[-1] * (1 - 1e-12)  # sums of equal weights that reach the share up to rounding
     return float(y[order[min(int(np.searchsorted(below, share)), y.size - 1)]])
 
 

@@ -30,7 +30,7 @@ class LogLink(Loss):
         return log(mean)
 
     def recession(self, y: Array) -> Array:
-        """Return -1 for targets of 0, which no finite prediction expects."""
+        """Return -1 for targets of 0, whose loss decreases indefinitely with the prediction, and otherwise 0."""
         return namespace(y).where(y > 0, 0 * y, 0 * y - 1)
 
     def initial_prediction(self, y: Array, weights: Array) -> float:

@@ -23,9 +23,10 @@ def sigmoid(u: Array) -> Array:
 @register("loss", "logistic")
 @dataclass(frozen=True, slots=True)
 class Logistic(Loss):
-    r"""Log-loss of log-odds u, :math:`\ell(y, u) = \log(1 + e^u) - y u`.
+    r"""The logistic loss (log-loss) of log-odds u, :math:`\ell(y, u) = \log(1 + e^u) - y u`.
 
-    Targets are 0, 1, or probabilities between them; the second derivative is at most 1/4. Stable at any finite u.
+    Targets are 0, 1, or probabilities in between. The second derivative is at most 1/4. The computation is stable for
+    all finite u.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The mean of a loss over given examples, as a function of their predictions: all that an objective asks of a loss."""
+"""The mean of a loss over given examples, as a function of their predictions."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class MeanLoss(ABC):
         """Return the second derivatives in the predictions, with the methods `times` and `along`."""
 
     def contrasts(self) -> Contrasts:
-        """Return the functions of the predictions that tell where the mean decreases for ever: none by default."""
+        """Return the functions of the predictions that tell where the mean decreases indefinitely: none by default."""
         return Contrasts(np.zeros(0), np.zeros(0, dtype=bool))
 
     @abstractmethod

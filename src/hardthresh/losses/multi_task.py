@@ -25,7 +25,7 @@ def _of_each_output(name: str) -> Any:
 @register("loss", "multi_task")
 @dataclass(frozen=True, slots=True)
 class MultiTask(VectorLoss):
-    r"""A pointwise loss of each output, added up: :math:`\ell(y, u) = \sum_j \ell_1(y_j, u_j)`.
+    r"""The sum of a pointwise loss over the outputs, :math:`\ell(y, u) = \sum_j \ell_1(y_j, u_j)`.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ class MultiTask(VectorLoss):
 
     Notes
     -----
-    Targets have shape (n, q). The sum is not a mean: an output whose losses are larger, as one that is measured in
-    smaller units, dominates the choice of the columns. Divide each output by its standard deviation to let them count
-    alike.
+    Targets have shape (n, q). Outputs are not weighted, so an output with larger losses, for example because it is
+    measured in smaller units, dominates the choice of the columns. Divide each output by its standard deviation to give
+    all the same influence.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class MultiTask(VectorLoss):
         return xp.broadcast_to(_unit(y), (y.shape[0], y.shape[1], y.shape[1])), signs
 
     def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
-        """Return it for independent outputs that share the dispersion."""
+        """Return minus twice the log-likelihood of independent outputs with a common dispersion."""
         return self.loss.minus_twice_log_likelihood(y, u, weights, n)
 
 

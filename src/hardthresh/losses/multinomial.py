@@ -22,7 +22,7 @@ from .vector import VectorLoss
 @register("loss", "multinomial")
 @dataclass(frozen=True, slots=True)
 class Multinomial(VectorLoss):
-    r"""Log-loss of classes, :math:`\ell(y, u) = \log \sum_c e^{u_c} - u_y`.
+    r"""The multinomial logistic loss, :math:`\ell(y, u) = \log \sum_c e^{u_c} - u_y`.
 
     The probability of class c is :math:`P_c = e^{u_c} / \sum_b e^{u_b}`, the gradient P less the unit vector of y, and
     the block of second derivatives :math:`\mathrm{diag}(P) - P P^\top`, with eigenvalues from 0 to 1/2.
@@ -30,15 +30,15 @@ class Multinomial(VectorLoss):
     Parameters
     ----------
     n_classes : int, optional
-        C >= 2; by default the largest target plus 1, and 2 at least. Give it where the targets of a part of the data
-        may lack the last classes.
+        C >= 2. Default: the larger of 2 and the largest target plus 1. Set it if a part of the data may lack the last
+        classes.
 
     Notes
     -----
-    Targets are class numbers 0, 1, ..., C - 1, given as floats of shape (n,). There are C predictions for an example,
-    and none for a reference class: a choice of rows by their norm would depend on which class that is. A number that is
-    added to all C predictions changes nothing; of the coefficients that make the same predictions, those of least norm
-    add up to 0 over the classes (`centre`). Stable at any finite u. For two classes it is the logistic loss of
+    Targets are class numbers 0, 1, ..., C - 1, given as floats of shape (n,). Each example has C predictions. There is
+    no reference class, because a choice of rows by their norm would depend on it. Adding a number to all C predictions
+    does not change the loss; of the coefficients with the same probabilities, those of least norm sum to 0 over the
+    classes (`centre`). The computation is stable for all finite u. For two classes it is the logistic loss of
     :math:`u_1 - u_0`.
 
     References
@@ -162,7 +162,7 @@ def _probabilities(u: Array) -> Array:
 
 
 def log_probabilities(u: Array) -> Array:
-    """Return the logarithms of the probabilities of the classes, shape (n, C), exact also where these underflow."""
+    """Return the log-probabilities of the classes, shape (n, C), accurate even if the probabilities underflow."""
     v = _by_class(u)
     largest, _, rest = _parts(v)
     return ((v - largest) - namespace(u).log1p(rest)).T

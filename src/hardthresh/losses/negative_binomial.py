@@ -27,13 +27,13 @@ class NegativeBinomial(LogLink):
               \qquad \mu = e^u
 
     Targets are counts >= 0 of mean :math:`\mu` and variance :math:`\mu + \mu^2 / \theta`: Poisson counts whose rates
-    are gamma distributed. :math:`1 / \theta` is called the dispersion. It is minus the log-likelihood up to terms
-    without u; the second derivative is at most :math:`(y + \theta) / 4`.
+    are gamma distributed. :math:`1 / \theta` is called the dispersion. The loss is the negative log-likelihood up to
+    terms that do not depend on u. The second derivative is at most :math:`(y + \theta) / 4`.
 
     Parameters
     ----------
     theta : float
-        :math:`\theta` > 0; the larger, the closer to `Poisson`.
+        :math:`\theta` > 0; the loss tends to `Poisson` as theta grows.
 
     Raises
     ------
@@ -87,7 +87,7 @@ class NegativeBinomial(LogLink):
         return (y + self.theta) * sigmoid(far) * sigmoid(-far)
 
     def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
-        """Draw multiples of the square of `noise`, which are counts where that is 1.
+        """Draw random multiples of the square of `noise`, which are counts if `noise` is 1.
 
         It multiplies both parts of their variance: that of the rates, and that of Poisson counts of given rates.
         """
@@ -95,7 +95,7 @@ class NegativeBinomial(LogLink):
         return np.asarray(noise**2 * rng.poisson(rate / noise**2))
 
     def saturated(self, y: np.ndarray) -> np.ndarray:
-        """Return the log-likelihood of each count that is expected exactly, but for the factorial of the count."""
+        """Return the log-likelihood of each count if it is predicted exactly, without the factorial of the count."""
         from scipy.special import gammaln, xlogy
 
         theta = self.theta
@@ -103,7 +103,7 @@ class NegativeBinomial(LogLink):
         return np.asarray(saturated)
 
     def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
-        """Return it for the shape of this loss, up to a constant that does not depend on the shape either."""
+        """Return minus twice the log-likelihood for the shape of this loss, up to a constant of the data."""
         saturated = self.saturated(double(y))
         per_example = saturated if saturated.ndim == 1 else saturated.mean(axis=1)
         return 2.0 * n * (self.weighted_mean(y, u, weights) - average(per_example, double(weights)))

@@ -23,14 +23,14 @@ from .mean import JointHessian, ScalarMeanLoss, alike
 @register("loss", "ordinal", examples=lambda: [Ordinal(), Ordinal(n_classes=3)])
 @dataclass(frozen=True)
 class Ordinal(JointLoss):
-    r"""Minus the log-probability of ordered classes, with proportional odds.
+    r"""The negative log-probability of ordered classes with proportional odds.
 
     .. math:: \ell(a, b) = \log(1 + e^{-a}) + \log(1 + e^b) - \log(1 - e^{b - a}),
               \qquad P(y \le c) = \frac{1}{1 + e^{-(t_c - u)}}
 
     The two predictions of an example of class y are :math:`a = t_y - u` and :math:`b = t_{y-1} - u`, the distances of a
-    linear predictor u from the thresholds :math:`t_0 < \ldots < t_{C-2}` above and below its class. Of the highest
-    class there is no a, of the lowest no b, and their terms are left out.
+    linear predictor u from the thresholds :math:`t_0 < \ldots < t_{C-2}` above and below the class. The highest class
+    has no a, the lowest has no b, and their terms are omitted.
 
     Parameters
     ----------
@@ -39,9 +39,9 @@ class Ordinal(JointLoss):
 
     Notes
     -----
-    Targets are the numbers 0, 1, ..., C - 1 of the classes. Predictions are all a, then all b, shape (2n,). The loss is
-    infinite where thresholds are out of order, and jointly convex where they are not, so that thresholds are
-    coordinates of the point as coefficients are: see `hardthresh.objectives.OrdinalModel`.
+    Targets are the numbers 0, 1, ..., C - 1 of the classes. Predictions are all a followed by all b, shape (2n,). The
+    loss is infinite if the thresholds are not increasing, and otherwise jointly convex in thresholds and coefficients,
+    so both are coordinates of a point; see `hardthresh.objectives.OrdinalModel`.
 
     References
     ----------

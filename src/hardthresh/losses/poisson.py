@@ -22,10 +22,10 @@ from .log_link import LogLink
 class Poisson(LogLink):
     r"""Half the Poisson deviance of log-rates u, :math:`\ell(y, u) = e^u - y u - (y - y \log y)`.
 
-    Targets are counts or rates >= 0; :math:`0 \log 0 = 0`. It is minus the log-likelihood up to a constant of the data,
-    chosen such that a perfect prediction :math:`u = \log y` costs 0. There is no bound on the second derivative
-    :math:`e^u`. Where :math:`e^u` comes near the largest number (u above 40 in float32, 319 in float64) the exponential
-    goes on as its second-order Taylor polynomial, so that a step much too long gives a large value, not infinity.
+    Targets are counts or rates >= 0; :math:`0 \log 0 = 0`. The loss is the negative log-likelihood up to a constant
+    such that the loss of a perfect prediction :math:`u = \log y` is 0. The second derivative :math:`e^u` is unbounded.
+    For u above 40 in float32 and 319 in float64, the exponential is replaced by its second-order Taylor polynomial, so
+    that a step that is far too long gives a large value instead of infinity.
 
     Examples
     --------

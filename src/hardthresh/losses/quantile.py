@@ -20,13 +20,13 @@ from .location import check_squares, weighted_quantile
 @register("loss", "quantile", lambda: [Quantile(), Quantile(0.8, 0.3)])
 @dataclass(frozen=True, slots=True)
 class Quantile(Loss):
-    r"""The pinball loss of the quantile :math:`\tau`, rounded off within a distance h of the target.
+    r"""The pinball loss of the quantile :math:`\tau`, smoothed within a distance h of the target.
 
     .. math:: \ell(y, u) = (\tau - \tfrac{1}{2}) r + \tfrac{1}{2} L_h(r), \quad r = y - u, \qquad
               L_h(r) = \begin{cases} r^2 / (2h) + h / 2 & |r| \le h \\ |r| & |r| > h \end{cases}
 
-    It is the pinball loss, the mean of which is least at the quantile, smoothed by a uniform kernel of half-width h:
-    between the pinball loss and h / 4 above it. The second derivative is 1 / (2h) within h and 0 beyond.
+    The mean of the pinball loss is minimal at the quantile. It is smoothed by a uniform kernel of half-width h, which
+    raises it by at most h / 4. The second derivative is 1 / (2h) for :math:`|r| \le h` and 0 otherwise.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Quantile(Loss):
 
     @property
     def lower_bound(self) -> float:  # type: ignore[override]
-        """The least loss, h tau (1 - tau), less rounding."""
+        """The minimum of the loss, h tau (1 - tau), up to rounding."""
         return (1 - 1e-12) * self.smoothing * self.quantile * (1 - self.quantile)
 
     @property
@@ -118,12 +118,12 @@ class Quantile(Loss):
         return weighted_quantile(double(y), double(weights), self.quantile)
 
     def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
-        """Draw targets of which u is the quantile, and the mean: with errors uniform on both of its sides."""
+        """Draw targets whose quantile and mean are u, with uniform errors on both sides of u."""
         below = rng.random(u.shape) < self.quantile
         size = noise * rng.random(u.shape)
         return u + np.where(below, -size / self.quantile, size / (1 - self.quantile))
 
     def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
-        """Return it for asymmetric Laplace noise of the most likely scale, the mean pinball loss."""
+        """Return minus twice the log-likelihood of asymmetric Laplace noise with the best scale, the mean loss."""
         mean = Quantile(self.quantile, 0.0).weighted_mean(y, u, weights)
         return 2.0 * n * log(mean) if mean > 0.0 else -inf

@@ -67,7 +67,7 @@ class Squared(Loss):
         return u + noise * rng.standard_normal(u.shape)
 
     def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
-        """Return it for normal noise of the most likely variance, twice the mean loss."""
+        """Return minus twice the log-likelihood of normal noise with the best variance, twice the mean loss."""
         return self.criterion_of_mean(self.weighted_mean(y, u, weights), n)
 
     def criterion_of_mean(self, mean: float, n: float) -> float:

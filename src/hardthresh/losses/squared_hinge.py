@@ -17,10 +17,10 @@ from .base import Loss
 @register("loss", "squared_hinge")
 @dataclass(frozen=True, slots=True)
 class SquaredHinge(Loss):
-    r"""The squared hinge of a decision u, :math:`\ell(y, u) = \max(0, 1 - y u)^2 / 2`, for classes y = -1 and 1.
+    r"""The squared hinge loss, :math:`\ell(y, u) = \max(0, 1 - y u)^2 / 2`, for classes y = -1 and 1.
 
-    For a target between them it is the expected loss of a class of that mean. The mean loss of a constant is least at
-    the mean target, so that :math:`\max(-1, \min(1, u))` is the expected target of a decision u.
+    For a target between -1 and 1, the loss is the expectation over random classes with this mean. The mean loss of a
+    constant is minimal at the mean target, so :math:`\max(-1, \min(1, u))` is the expected target for the prediction u.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Tweedie deviance of a power between 1 and 2, for amounts many of which are zero."""
+"""Tweedie deviance of a power between 1 and 2, for amounts of which many are zero."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ class Tweedie(LogLink):
     .. math:: \ell(y, u) = \frac{\mu^{2-p}}{2-p} - \frac{y \mu^{1-p}}{1-p} + \frac{y^{2-p}}{(1-p)(2-p)},
               \qquad \mu = e^u
 
-    Targets are amounts >= 0, exact zeros among them, whose variance is proportional to :math:`\mu^p`: rainfall, or the
-    claims of an insured in a year, a sum of a random number of random amounts. It is minus the log-likelihood, times
-    the dispersion, up to terms without u. The powers 1 and 2 are the limits `Poisson` and `Gamma`. Where an exponential
-    comes near the largest number it goes on as its second-order Taylor polynomial, as that of `Poisson`.
+    Targets are amounts >= 0, some of which are exactly zero, whose variance is proportional to :math:`\mu^p`. An
+    example is the sum of a random number of random amounts, such as rainfall or the yearly claims of an insured person.
+    The loss is the negative log-likelihood times the dispersion, up to terms that do not depend on u. The limits p = 1
+    and p = 2 are `Poisson` and `Gamma`. Near the overflow threshold the exponential is replaced by its second-order
+    Taylor polynomial, as in `Poisson`.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ class Tweedie(LogLink):
     Raises
     ------
     InvalidInputError
-        For another power. With one above 2 the loss is not convex in u; between 0 and 1 there is no such distribution.
+        For another power. For p > 2 the loss is not convex in u; for 0 < p < 1 there is no such distribution.
 
     References
     ----------
@@ -102,11 +103,11 @@ class Tweedie(LogLink):
         return np.asarray(np.where(count > 0, amount, 0.0))
 
     def dispersion_sums(self, y: np.ndarray, u: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-        """Return those of Pearson's estimate, for a variance proportional to the power of the mean."""
+        """Return the sums of Pearson's estimate for a variance proportional to the power of the mean."""
         return pearson_sums(y, u, weights, self.power)
 
     def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
-        """Return that of the extended quasi-likelihood at its best dispersion, n times the logarithm of the mean loss.
+        """Return minus twice the extended quasi-log-likelihood at its best dispersion, n log of the mean loss.
 
         The density itself is an infinite sum (Nelder and Pregibon 1987, *Biometrika* 74).
         """

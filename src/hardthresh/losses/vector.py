@@ -21,16 +21,16 @@ from .mean import MeanOverExamples
 
 
 class VectorLoss(BaseLoss):
-    """A loss of the q predictions of an example, with the mean and the domain of the model that it defines.
+    """A loss of the q predictions of an example, with the inverse link and the domain of the targets of its model.
 
     Subclasses are frozen dataclasses. Predictions u, gradients and directions v have shape (n, q); targets y have shape
-    (n, q), or (n,) where an example has one target for all its predictions. The second derivatives of different
-    examples do not mix: those of one example are a block of shape (q, q).
+    (n, q), or (n,) if an example has one target for all its predictions. The second derivatives of each example form a
+    block of shape (q, q).
 
     See Also
     --------
     Loss : Losses of one prediction.
-    MultiTask : One of these for each output.
+    MultiTask : The sum of a pointwise loss over the outputs.
     """
 
     lower_bound: ClassVar[float] = 0.0
@@ -69,7 +69,7 @@ class VectorLoss(BaseLoss):
 
     @abstractmethod
     def each_output(self, y: Array, u: Array) -> list[tuple[Loss, Array, Array]]:
-        """Return a pointwise loss, the targets and the predictions of each output; a class is one against the others.
+        """Return a pointwise loss, the targets and the predictions of each output, or of each class against the others.
 
         Predictions of a class are its log-odds.
         """
@@ -79,7 +79,7 @@ class VectorLoss(BaseLoss):
         return VectorMean(self, y, weights)
 
     def value_and_gradient(self, y: Array, u: Array) -> tuple[Array, Array]:
-        """Return `value` and `gradient`, to the last bit; a loss that computes an exponential for both overrides it."""
+        """Return `value` and `gradient`, bitwise identical; losses that share an exponential override this method."""
         return self.value(y, u), self.gradient(y, u)
 
     def centre(self, w: Array) -> Array:
@@ -99,7 +99,7 @@ class VectorLoss(BaseLoss):
         return True
 
     def recession(self, y: Array) -> tuple[Array, Array] | None:
-        r"""Return in which directions of their predictions losses fall for ever; None if each has a minimiser.
+        r"""Return in which directions of their predictions losses fall indefinitely; None if each has a minimiser.
 
         Returns
         -------
@@ -107,7 +107,7 @@ class VectorLoss(BaseLoss):
             For each example r linear functions :math:`a_1, ..., a_r` of its predictions.
         signs : array, shape (n, r)
             Along predictions v its loss never rises if :math:`s_j a_j^\top v \ge 0` for all j, and
-            :math:`a_j^\top v = 0` where :math:`s_j = 0`; it falls for ever if one of them is positive besides. The
+            :math:`a_j^\top v = 0` where :math:`s_j = 0`; it falls indefinitely if one of them is positive besides. The
             gradient of the loss is a combination of these functions, each less its sign times a number >= 0.
         """
         return None

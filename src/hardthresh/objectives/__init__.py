@@ -1,4 +1,4 @@
-"""Functions to minimise."""
+"""Objectives: functions to minimise, made of a design, a loss and targets."""
 
 from .blocked_classes import BlockedClasses, blocked_classes
 from .blocked_least_squares import BlockedLeastSquares

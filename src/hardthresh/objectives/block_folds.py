@@ -1,4 +1,4 @@
-"""The folds of a cross-validation over blocks, and readings that keep the sums of their rows apart."""
+"""The folds of a cross-validation over blocks, and passes with separate sums for each fold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base of linear models of a table in blocks: nothing that has an entry for each row is kept here or sent."""
+"""The base class of linear models of a table in blocks, which stores no array with an entry for each row."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Blocked(OneNumberPerRow, ScreenedExactly, SumsByFold):
 
     @property
     def traits(self) -> Traits:  # type: ignore[override]
-        """Quadratic if the loss is; a reading is dear."""
+        """Quadratic if the loss is; a reading is expensive."""
         return Traits(quadratic=self.loss.quadratic, n_rows=self.moments.n_rows, reading_is_dear=True)
 
     @property

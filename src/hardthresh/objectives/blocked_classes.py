@@ -1,4 +1,4 @@
-"""Classes over blocks: a row of coefficients for each column, of which those of the working set are kept."""
+"""The log-loss of classes over a table in blocks; the columns of the working set are stored with the blocks."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _examples() -> list[BlockedClasses]:
 
 @register("objective", "blocked_classes", _examples)
 class BlockedClasses(Classes):
-    r"""The mean log-loss of classes over blocks: the columns of the working set are kept where the blocks are.
+    r"""The mean log-loss of classes over a table in blocks; the columns of the working set are stored with the blocks.
 
     .. math:: f(W) = \frac{1}{\sum_i s_i} \sum_i s_i \Bigl(\log \sum_c e^{u_{ic}} - u_{i y_i}\Bigr)
               + \tfrac{1}{2} \sum_j \lambda_j \|w_j\|^2, \qquad u_i = W^\top z_i + o_i
@@ -59,28 +59,28 @@ class BlockedClasses(Classes):
     Parameters
     ----------
     engine : Engine
-        The blocks, and where they are worked on.
+        The blocks, and the workers that process them.
     loss : Multinomial
         The loss, with its number of classes.
     units : Units
-        The coordinates of points.
+        The standardised coordinates of points.
     l2 : float or array, shape (d,)
         The ridge of each row.
     first : FirstReading
-        What the first reading found.
+        The sums of the first pass over the table.
     begun : int
-        Readings of the engine before it.
+        The number of passes of the engine before the first.
     folds : BlockFolds, optional
-        The folds over whose rows sums are kept apart.
+        The folds; sums over the rows of each fold are stored separately.
 
     See Also
     --------
-    blocked_classes : Makes it, from blocks.
+    blocked_classes : Constructs this objective from blocks.
 
     Notes
     -----
-    A gradient is one reading, of up to 32 points together. The model of some `columns` needs one reading for those that
-    are new; what is asked about them reads no more.
+    A reading is one pass over all blocks of the table. Cost: the gradients at up to 32 points take one reading. A model
+    of some `columns` takes one reading for the columns that are not stored yet; its own methods read nothing more.
     """
 
     def __init__(
@@ -116,32 +116,32 @@ class BlockedClasses(Classes):
 
     @property
     def traits(self) -> Traits:  # type: ignore[override]
-        """A mean over the rows of the table; a reading is dear."""
+        """The traits of this objective: a mean over rows, for which a reading is expensive."""
         return Traits(quadratic=False, n_rows=self.moments.n_rows, reading_is_dear=True)
 
     @property
     def readings(self) -> int:
-        """Readings of the table for this model so far, the first one included."""
+        """The number of readings (passes over the table) for this model so far, including the first."""
         return self.engine.readings - self._begun
 
     @property
     def passes(self) -> float:
-        """Data passes so far, those of the first reading that evaluated points among them."""
+        """The data passes so far, including those of the first reading that evaluated points."""
         return self._meter.passes + len(self.guessed) * self.shape[1]
 
     @property
     def kept(self) -> KeptColumns:
-        """The columns that are kept."""
+        """The columns that are stored."""
         return self._kept
 
     def end_fit(self) -> None:
-        """Release the columns that are kept, if they are large; those that are asked for later are read again."""
+        """Release the stored columns if they are large; columns that are needed later are read again."""
         self._kept = self._kept.after_fit(self.moments.n_rows)
 
     def training_model(self, fold: int, l2: Any, *, intercept: bool, scale: bool) -> KeptClasses:
-        """Return the model of the rows that a fold trains on, in units of its own; of all rows with -1: no reading.
+        """Return the model of the training rows of a fold (-1: of all rows), standardised by these; no reading.
 
-        All columns have to be kept.
+        All columns have to be stored.
         """
         first, level = self._first.without(fold), np.zeros(self.shape[1])
         dtype = self.units.dtype
@@ -152,7 +152,7 @@ class BlockedClasses(Classes):
         return KeptClasses(columns, units, self.loss, first.moments, ridge, every, self._meter)  # type: ignore[arg-type]
 
     def column_moments(self, columns: np.ndarray, left_out: int = -1) -> tuple[np.ndarray, np.ndarray]:
-        """Return means and covariances of some columns, as they are in the data, over all rows but those of a fold."""
+        """Return means and covariances of some columns, on the scale of the data, over all rows outside a fold."""
         model = self.training_model(left_out, 0.0, intercept=True, scale=True)
         scale = np.where(model.units.inverse_scale[columns] > 0, model.units.inverse_scale[columns], 1.0)
         products = model.column_products().columns(np.append(columns, model.shape[0] - 1)).hessian(None)
@@ -174,16 +174,16 @@ class BlockedClasses(Classes):
         return bool((self.l2 > 0).all())
 
     def recession(self, at: Evaluation, indices: np.ndarray) -> np.ndarray | None:
-        """Return a direction along which f decreases for ever, or None: see `falling_beyond`."""
+        """Return a direction along which f decreases indefinitely, or None: see `falling_beyond`."""
         found = falling_beyond(self, at, indices[:: self.shape[1]] // self.shape[1])
         return None if found is None else self.centre(found)
 
     def evaluate(self, w: np.ndarray, prediction: Any = None) -> Evaluation:
-        """Return value and gradient at W: one reading, unless it was asked about before."""
+        """Return value and gradient at W: one reading, unless they were computed before."""
         return self.evaluate_many([w])[0]
 
     def evaluate_many(self, points: Sequence[np.ndarray]) -> list[Evaluation]:
-        """Return value and gradient at several points: one reading for 32 of them, none if all columns are kept."""
+        """Return value and gradient at several points: a reading for each 32, none if all columns are stored."""
         if self._kept.index.size == self.units.mean.size:
             return self.columns(np.arange(self.units.size)).evaluate_many(points)
         known = {w.tobytes(): self._memory[w.tobytes()][0] for w in points if w.tobytes() in self._memory}
@@ -208,7 +208,7 @@ class BlockedClasses(Classes):
         return at
 
     def value(self, w: np.ndarray, prediction: Any = None) -> float:
-        """Return f(W): a reading only if it has columns that are not kept."""
+        """Return f(W): a reading only if W has columns that are not stored."""
         key = w.tobytes()
         if key in self._memory:
             return float(self._memory[key][0].value)
@@ -364,7 +364,7 @@ def blocked_classes(
     guess: Guess | None = None,
     folds: BlockFolds | None = None,
 ) -> BlockedClasses:
-    """Return the log-loss of the classes of a table in blocks, after one reading.
+    """Return the log-loss of the classes of a table in blocks, after one reading (one pass over the table).
 
     It is the objective of `MultiOutputModel` with the loss `Multinomial` on standardised columns.
 
@@ -381,9 +381,10 @@ def blocked_classes(
     centre : bool, optional
         Whether columns are centred; default: with intercepts.
     guess : Guess, optional
-        What some rows promise; default: nothing but the means of the columns there.
+        Statistics of a sample of rows, which guide the first reading. Default: only the means of the columns in the
+        sample.
     folds : BlockFolds, optional
-        The folds of a cross-validation, over the rows of each of which sums are kept apart.
+        The folds of a cross-validation; sums over the rows of each fold are stored separately.
 
     Returns
     -------
@@ -392,7 +393,7 @@ def blocked_classes(
     Raises
     ------
     InvalidInputError
-        For NaN or infinity, targets that are no class numbers, negative weights, and a ridge that is negative.
+        For NaN or infinity, targets that are not class numbers, negative weights, and a negative ridge.
 
     Examples
     --------

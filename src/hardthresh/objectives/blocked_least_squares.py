@@ -1,4 +1,4 @@
-"""Least squares over blocks: of the working set, only the products of its columns are held."""
+"""Least squares over a table in blocks; of the working set, only the products of its columns are stored."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from .table_moments import Units
 
 
 class BlockedLeastSquares(Blocked):
-    """Least squares over blocks: of the working set, only the products of its columns are held.
+    """Least squares over a table in blocks; of the working set, only the products of its columns are stored.
 
     Parameters
     ----------
     engine : Engine
-        The blocks, and where they are worked on.
+        The blocks, and the workers that process them.
     loss : Loss
         `Squared`.
     units : Units
-        The coordinates of points.
+        The standardised coordinates of points.
     l2 : array, shape (d,)
         The ridge of each coordinate.
     first : FirstReading
-        What the first reading found.
+        The sums of the first pass over the table.
     begun : int
-        Readings of the engine before it.
+        The number of passes of the engine before the first.
     folds : BlockFolds, optional
-        The folds over whose rows sums are kept apart.
+        The folds; sums over the rows of each fold are stored separately.
 
     See Also
     --------
-    blocked_model : Makes it, from blocks and a loss.
+    blocked_model : Constructs this objective from blocks and a loss.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class BlockedLeastSquares(Blocked):
             self._meter.add(new.size / self.units.size)
 
     def expand(self, points: Sequence[np.ndarray]) -> None:
-        """Read what is asked about several points next, unless the products of all columns are known."""
+        """Read the sums that the next evaluations need, unless the products of all columns are known."""
         if not self._knows_all():
             super().expand(points)
 

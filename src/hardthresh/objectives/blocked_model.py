@@ -1,4 +1,4 @@
-"""Linear models of any smooth loss over blocks: the columns of the working set are kept where the blocks are."""
+"""Linear models of any smooth loss over a table in blocks; the working set is stored with the blocks."""
 
 from __future__ import annotations
 
@@ -47,28 +47,28 @@ def _examples(loss: str) -> list[BlockedLeastSquares | BlockedModel]:
 
 @register("objective", "blocked_model", lambda: [*_examples("logistic"), *_examples("poisson")])
 class BlockedModel(Blocked):
-    """A linear model of any smooth loss over blocks: the columns of the working set are kept where the blocks are.
+    """A linear model of any smooth loss over a table in blocks, with the working set stored with the blocks.
 
     Parameters
     ----------
     engine : Engine
-        The blocks, and where they are worked on.
+        The blocks, and the workers that process them.
     loss : Loss
         Any loss of one prediction for each row, without a kink.
     units : Units
-        The coordinates of points.
+        The standardised coordinates of points.
     l2 : array, shape (d,)
         The ridge of each coordinate.
     first : FirstReading
-        What the first reading found.
+        The sums of the first pass over the table.
     begun : int
-        Readings of the engine before it.
+        The number of passes of the engine before the first.
     folds : BlockFolds, optional
-        The folds over whose rows sums are kept apart.
+        The folds; sums over the rows of each fold are stored separately.
 
     See Also
     --------
-    blocked_model : Makes it, from blocks and a loss.
+    blocked_model : Constructs this objective from blocks and a loss.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class BlockedModel(Blocked):
             self._images[w.tobytes()] = self._gradients(slopes[own], products[:, own], units.mean)
 
     def with_loss(self, loss: Loss) -> Self:
-        """Return the model of another loss of the same kind, with the columns that are kept: no reading.
+        """Return the model of another loss of the same kind, with the stored columns: no reading.
 
         What is known of all columns at points is lost with the loss: in `guessed` these have the value infinity.
         """
@@ -143,23 +143,23 @@ class BlockedModel(Blocked):
         return other
 
     def mean_of_rows(self, w: np.ndarray, function: RowSums, *arguments: Any) -> Sums:
-        """Return the weighted means over rows of what a function of targets and predictions adds up: no reading.
+        """Return the weighted means over rows of a function of targets and predictions: no reading.
 
         Parameters
         ----------
         w : array, shape (d,)
-            A point; its columns are read if they are not kept yet.
+            A point; its columns are read if they are not stored yet.
         function : callable
             ``function(y, u, weight, *arguments)`` returns sums over some rows, of targets, predictions and weights.
         *arguments : object
-            More arguments, that can be pickled.
+            More arguments of the function, which can be pickled.
         """
         point = self._kept.point(np.asarray(w, dtype=np.float64))
         self._meter.add(point.columns.size / self.units.size)
         return tuple(part / self.units.total for part in self._kept.sums(row_sums, point, function, arguments))
 
     def rows_near(self, w: np.ndarray, indices: np.ndarray, distance: float) -> tuple[float, float, int]:
-        """Return the shares of the rows within a distance of their predictions and of the others: no reading.
+        """Return the shares of the rows within and beyond a distance from their predictions: no reading.
 
         The third number counts the distinct targets with some coordinates of the first rows; those that share a hash of
         16 bits are taken for one.
@@ -188,7 +188,7 @@ class BlockedModel(Blocked):
         return self._targets[asked]
 
     def working_criterion(self, at: Evaluation) -> float:
-        """Return minus twice the log-likelihood, or what ranks fits in its place; see `Loss.working_criterion`."""
+        """Return minus twice the log-likelihood, or its substitute; see `Loss.working_criterion`."""
         return super().working_criterion(at) - 2.0 * self.n_examples * self.mean_saturated()
 
     def mean_saturated(self) -> float:
@@ -200,7 +200,7 @@ class BlockedModel(Blocked):
         return self._targets[self.loss]
 
     def share_right(self, w: np.ndarray) -> float:
-        """Return the share of the weight of rows whose target, 0 or 1, is on the side of its prediction."""
+        """Return the weighted accuracy of the signs of the predictions, for targets 0 and 1."""
         return self._columns_at(w).share_right(w)
 
     @property
@@ -233,7 +233,7 @@ class BlockedModel(Blocked):
         return self.columns(self._own_coordinates(w))
 
     def recession(self, at: Evaluation, indices: np.ndarray) -> np.ndarray | None:
-        """Return a direction along which f decreases for ever, or None: see `falling_beyond`."""
+        """Return a direction along which f decreases indefinitely, or None: see `falling_beyond`."""
         return None if self.attains_bound() else falling_beyond(self, at, indices)
 
     def _constants(self, w: np.ndarray, function: Any) -> tuple[float, float] | None:
@@ -277,15 +277,15 @@ def blocked_model(
     products: bool = False,
     folds: BlockFolds | None = None,
 ) -> BlockedLeastSquares | BlockedModel:
-    r"""Return the model of a table in blocks, after one reading.
+    r"""Return the model of a table in blocks, after one reading (one pass over the table).
 
-    It is the objective of `LinearModel` on standardised columns. Points have a coordinate for each column and, last,
-    the intercept less what `units.level` says is known of it.
+    It is the objective of `LinearModel` on standardised columns. A point has one coordinate for each column and, last,
+    the intercept minus `units.level`.
 
     Parameters
     ----------
     engine : Engine
-        The blocks, and where they are worked on.
+        The blocks, and the workers that process them.
     loss : str or Loss
         "squared", "logistic", "poisson", ..., or an instance.
     l2 : float or array, shape (d,) or (d + 1,)
@@ -295,11 +295,12 @@ def blocked_model(
     centre : bool, optional
         Whether columns are centred; default: with an intercept.
     guess : Guess, optional
-        What some rows promise; default: nothing but the means of the columns there.
+        Statistics of a sample of rows, which guide the first reading. Default: only the means of the columns in the
+        sample.
     products : bool
         For squared errors, whether the first reading computes the products of all columns, so that it is the last.
     folds : BlockFolds, optional
-        The folds of a cross-validation, over the rows of each of which sums are kept apart.
+        The folds of a cross-validation; sums over the rows of each fold are stored separately.
 
     Returns
     -------
@@ -314,9 +315,10 @@ def blocked_model(
 
     Notes
     -----
-    A gradient is one reading, of up to 32 points together. The model of some `columns` needs one reading for those that
-    are new: of their products for squared errors; else they are kept where the blocks are, in memory or in a scratch
-    file, and what is asked about them reads no more.
+    A reading is one pass over all blocks of the table. Cost: the gradients at up to 32 points take one reading. A model
+    of some `columns` takes one reading for the columns that are new. For squared errors their products are stored; for
+    other losses the columns themselves are stored with the blocks, in memory or in a scratch file. The methods of this
+    model read nothing more.
 
     Examples
     --------

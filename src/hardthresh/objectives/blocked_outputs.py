@@ -1,4 +1,4 @@
-"""Least squares of several outputs over blocks: after one reading, a few rows in memory that say the same."""
+"""Least squares of several outputs over a table in blocks, reduced by one reading to a few equivalent rows."""
 
 from __future__ import annotations
 
@@ -40,34 +40,34 @@ def _examples() -> list[BlockedOutputs]:
 
 @register("objective", "blocked_outputs", _examples)
 class BlockedOutputs(MultiOutputModel, ColumnSumsByFold):
-    r"""Least squares of several outputs over blocks: after one reading, a few rows in memory that say the same.
+    r"""Least squares of several outputs over a table in blocks, reduced by one reading to a few equivalent rows.
 
     .. math:: f(W) = \frac{1}{2 \sum_i s_i} \sum_i s_i \|W^\top z_i + o_i - y_i\|^2
               + \tfrac{1}{2} \sum_j \lambda_j \|w_j\|^2
 
-    for the standardised columns z of a table in blocks. It depends on the rows through the products of the columns with
-    each other and with the targets, G and C, and the mean squares of the targets alone. So the rows of a triangle R
-    with :math:`R^\top R = G`, of which there are no more than columns, with the targets :math:`R^{-\top} C`, and a row
-    of zeros for what no columns explain of each output, have the same f: a `MultiOutputModel` of these.
+    for the standardised columns z of a table in blocks. f depends on the rows only through the products G of the
+    columns with each other, their products C with the targets, and the mean squares of the targets. So the rows of the
+    triangular factor R of :math:`G = R^\top R`, with the targets :math:`R^{-\top} C`, and a row of zeros whose targets
+    are the residual part of each output, have the same f. This class is a `MultiOutputModel` of these rows.
 
     Parameters
     ----------
     engine : Engine
-        The blocks, and where they are worked on.
+        The blocks, and the workers that process them.
     units : Units
-        The coordinates of points.
+        The standardised coordinates of points.
     l2 : float or array, shape (d,)
         The ridge of each coordinate.
     first : FirstReading
-        What the first reading found: the products of all columns.
+        The sums of the first pass over the table: the products of all columns.
     begun : int
-        Readings of the engine before it.
+        The number of passes of the engine before the first.
     folds : BlockFolds, optional
-        The folds over whose rows sums are kept apart.
+        The folds; sums over the rows of each fold are stored separately.
 
     See Also
     --------
-    blocked_outputs : Makes it, from blocks.
+    blocked_outputs : Constructs this objective from blocks.
 
     Notes
     -----
@@ -146,7 +146,7 @@ def _rows_of_products(gram: np.ndarray, cross: np.ndarray, square: np.ndarray) -
     Parameters
     ----------
     gram : array, shape (d, d)
-        X'X, semidefinite but for rounding.
+        X'X, semidefinite up to rounding.
     cross : array, shape (d, q)
         X'Y.
     square : array, shape (q,)
@@ -175,10 +175,10 @@ def blocked_outputs(
     guess: Guess | None = None,
     folds: BlockFolds | None = None,
 ) -> BlockedOutputs:
-    """Return least squares of the outputs of a table in blocks, after one reading.
+    """Return least squares of the outputs of a table in blocks, after one reading (pass over the table).
 
-    It is the objective of `MultiOutputModel` on standardised columns. Points have a row for each column and, last, the
-    intercepts less what `units.level` says is known of them.
+    It is the objective of `MultiOutputModel` on standardised columns. A point has one row for each column and, last,
+    the intercepts minus `units.level`.
 
     Parameters
     ----------
@@ -191,9 +191,9 @@ def blocked_outputs(
     centre : bool, optional
         Whether columns are centred; default: with an intercept.
     guess : Guess, optional
-        What some rows promise of all columns; default: their means there.
+        Statistics of a sample of rows, which guide the first reading. Default: the means of the columns in the sample.
     folds : BlockFolds, optional
-        The folds of a cross-validation, over the rows of each of which sums are kept apart.
+        The folds of a cross-validation; sums over the rows of each fold are stored separately.
 
     Returns
     -------
@@ -202,7 +202,7 @@ def blocked_outputs(
     Raises
     ------
     InvalidInputError
-        For NaN or infinity, negative weights, a ridge that is negative, and blocks of other numbers of outputs.
+        For NaN or infinity, negative weights, a ridge that is negative, and blocks with different numbers of outputs.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Directions along which f decreases for ever, of models of tables in blocks."""
+"""Directions along which f decreases indefinitely, of models of tables in blocks."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from hardthresh.core.objective import Evaluation, value_rounding
 
 _BEYOND = 1e6
-"""How many times a point it is asked whether f falls for ever; as far as `hardthresh.core.verdicts` asks."""
+"""How many times a point it is asked whether f falls indefinitely; as far as `hardthresh.core.verdicts` asks."""
 _BEYOND_BY_NEWTON = 10.0
 """How many times the length of a point it is asked whether f falls along a Newton step. A step along which losses fall
-for ever is exact to the share that they still curve, 1e-9 where they are about to vanish: 100 times as far f would rise
-by what is left. Where f has a minimum, it rises before."""
+indefinitely is exact to the share that they still curve, 1e-9 where they are about to vanish: 100 times as far f would
+rise by what is left. Where f has a minimum, it rises before."""
 _NEGLIGIBLE = 1e-6
 """Share of f that a Newton step may gain at a point that is about to be a minimum. Arbitrary, above the tolerances."""
 _FLAT = 1e-3
@@ -22,7 +22,7 @@ _FLAT = 1e-3
 
 
 def falling_beyond(model: Any, at: Evaluation, rows: np.ndarray) -> np.ndarray | None:
-    """Return a direction along which f decreases for ever, or None: that of the point and a Newton step are tried.
+    """Return a direction along which f decreases indefinitely, or None: that of the point and a Newton step are tried.
 
     The latter finds what the former does not: that some coefficients grow and others do not, as of a dummy of rows of
     one class beside columns that do not separate the classes.

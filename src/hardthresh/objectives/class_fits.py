@@ -1,4 +1,4 @@
-"""What sweeps over kept columns say of many fits of classes to few of them: pure functions of a block."""
+"""Sums over stored columns for many fits of classes: pure functions of a block."""
 
 from __future__ import annotations
 

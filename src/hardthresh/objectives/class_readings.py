@@ -1,4 +1,4 @@
-"""What a reading gives of the second derivatives of the log-loss of classes: pure functions of a block."""
+"""Sums of second derivatives of the log-loss of classes in one pass: pure functions of a block."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class ColumnSums:
         return errors
 
     def of_prediction(self, coef: np.ndarray, intercept: float) -> ColumnSums:
-        """Return the same moments, of one linear predictor in the place of the columns."""
+        """Return the same moments, of one linear predictor instead of the columns."""
         image = self.covariance @ coef
         return ColumnSums(
             self.total,

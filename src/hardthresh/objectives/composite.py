@@ -105,7 +105,7 @@ class Composite(BaseObjective):
 
     @property
     def traits(self) -> Traits:  # type: ignore[override]
-        """Quadratic if the loss is; where a few rows cost as much as all, a reading is dear."""
+        """Quadratic if the loss is; where a few rows cost as much as all, a reading is expensive."""
         return _traits(self.loss.quadratic, int(self.y.shape[0]), "rows" in self.design.lacks)
 
     @property

@@ -1,4 +1,4 @@
-"""The first reading of a table in blocks: moments of the columns, and whatever a guess wants to have looked at."""
+"""The first pass over a table in blocks: moments of the columns, and sums that a pilot fit requests."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def read_first(engine: Engine, loss: Any, guess: Guess, folds: BlockFolds | None
     loss : Loss
         The loss.
     guess : Guess
-        What is to be looked at.
+        What is to examine.
     folds : BlockFolds, optional
         The folds of a cross-validation, over the rows of each of which moments and products are summed.
 

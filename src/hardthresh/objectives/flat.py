@@ -128,7 +128,7 @@ class FlatModel(ScreenedExactly):
         return type(self)(self._model.columns(indices[:: self.width] // self.width))
 
     def recession(self, at: Evaluation, indices: Array) -> Array | None:
-        """Return a direction in some coordinates along which f decreases for ever, or None."""
+        """Return a direction in some coordinates along which f decreases indefinitely, or None."""
         xp, q = namespace(indices), self._model.shape[1]
         rows = indices[:: self.width] // self.width
         flat = xp.reshape(rows[:, None] * q + xp.arange(q, dtype=rows.dtype, device=device(rows)), (-1,))

@@ -1,4 +1,4 @@
-"""What models of tables in blocks say of the rows of each fold of a cross-validation, whose sums are kept apart."""
+"""Models of tables in blocks with separate sums for the rows of each fold of a cross-validation."""
 
 from __future__ import annotations
 

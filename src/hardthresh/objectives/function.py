@@ -104,16 +104,16 @@ class Function(Computed):
 
     Notes
     -----
-    A value of plus infinity is not an error: it says that the point is outside the domain of f. Line searches go back,
-    and a run that ends up there is ended as ``DIVERGED``.
+    A value of plus infinity is not an error. It means that the point is outside the domain of f: line searches shorten
+    the step, and a run that reaches such a point ends with the status ``DIVERGED``.
 
-    Callables get a copy of the point and may do with it what they like. f has to be deterministic: a network with
-    dropout belongs in ``eval()`` mode.
+    Callables receive a copy of the point, which they may modify. f has to be deterministic: put a network with dropout
+    in ``eval()`` mode.
 
-    The default solver, `Splicing`, needs values and gradients only. Where f has no examples, it is tried whether f is
-    quadratic, by at most seven gradients and, if torch or JAX differentiates twice, by products with the Hessian; these
-    trials are not counted as data passes. Of a quadratic of at most 4096 coordinates the whole Hessian is computed, and
-    searched as that of a linear model.
+    The default solver, `Splicing`, needs only values and gradients. If f has no examples, a test with at most seven
+    gradients and, if torch or JAX can differentiate twice, products with the Hessian decides whether f is quadratic; it
+    is not counted as data passes. For a quadratic of at most 4096 coordinates, the whole Hessian is computed and
+    searched like that of a linear model.
 
     Cost: a call of `fn` counts as one data pass, one with the gradient or a product with the Hessian as two (four by a
     difference); on a batch as its share of the examples. Mini-batches (``rows``) drawn at random are unbiased estimates
@@ -129,7 +129,7 @@ class Function(Computed):
     >>> minimize(f, Sparsity(2)).support
     Coordinates([0, 2])
 
-    The mean over many examples, of which solvers may look at a few:
+    The mean over many examples, of which solvers may examine a few:
 
     >>> X = np.random.default_rng(0).standard_normal((1000, 30))
     >>> y = X[:, 4] - X[:, 8]
@@ -195,19 +195,19 @@ class Function(Computed):
             As for `Function`. With `shape`, w is a float64 tensor on the CPU and points are NumPy arrays; with a tensor
             as `like`, points are tensors of its dtype on its device.
         loss : callable, optional
-            For a module: ``loss(model)``, or ``loss(model, batch)``, returns a scalar tensor, where ``model`` is called
-            like the module but has the parameters of the point: all that require gradients, flattened, in the order of
-            ``fn.named_parameters()``. Runs start at those that the module has, projected. Points are tensors, and
-            `parameters` gives them their names back. The module itself is never changed.
+            For a module: ``loss(model)``, or ``loss(model, batch)``, returns a scalar tensor. ``model`` is called like
+            the module, with the parameters of the point: all parameters that require gradients, flattened, in the order
+            of ``fn.named_parameters()``. Runs start at the projection of the present parameters of the module. Points
+            are tensors; `parameters` converts them to named parameters. The module itself is never changed.
         curvature : bool
-            Whether products with the Hessian are computed by differentiating twice; else by differences of gradients,
-            for functions whose gradients torch cannot differentiate.
+            Whether products with the Hessian are computed by differentiating twice; otherwise by differences of
+            gradients, for functions whose gradients torch cannot differentiate.
         batches : callable, torch Dataset or DataLoader, optional
-            As for `Function`, with NumPy indices; or what holds the examples. Of a loader its data set, its
-            ``collate_fn`` and its batch size, as `chunk`, are used; solvers draw the examples themselves, so a loader
-            that chooses among them is refused.
+            As for `Function`, with NumPy indices; or a data set or a loader. The data set, the ``collate_fn`` and the
+            batch size (as `chunk`) of a loader are used. Solvers draw the examples themselves, so a loader with its own
+            sampler of a subset raises an error.
         n_rows, chunk, lower_bound :
-            As for `Function`; a data set knows its length.
+            As for `Function`. The length of a data set is known.
 
         Returns
         -------
@@ -223,7 +223,8 @@ class Function(Computed):
         Warns
         -----
         UserWarning
-            If dropout or batch normalisation of the module is in training mode, where it is not a function of w alone.
+            If dropout or batch normalisation of the module is in training mode, in which the module is not a function
+            of w alone.
 
         Examples
         --------
@@ -285,14 +286,15 @@ class Function(Computed):
         ----------
         fn : callable
             ``fn(w)``, or ``fn(w, batch)``, of a JAX array w: a scalar. A function without batches is compiled, with its
-            derivatives, when it is first called, so it must not change afterwards; one that branches on the values of w
-            is not. Compile a function of batches with ``jax.jit`` if it is called often; batches of many sizes are then
-            compiled many times.
+            derivatives, at the first call, so it must not change afterwards; a function that branches on the values of
+            w is not compiled. Compile a function of batches with ``jax.jit`` if it is called often; batches of many
+            sizes are then compiled many times.
         shape, like :
-            As for `Function`; `like` is a NumPy array. Float64 points are computed in float64, whatever the setting of
-            JAX, which is left as it is.
+            As for `Function`; `like` is a NumPy array. Float64 points are computed in float64, for any setting of JAX,
+            which is not changed.
         curvature : bool
-            Whether products with the Hessian are computed by differentiating twice; else by differences of gradients.
+            Whether products with the Hessian are computed by differentiating twice; otherwise by differences of
+            gradients.
         batches, n_rows, chunk, lower_bound :
             As for `Function`.
 

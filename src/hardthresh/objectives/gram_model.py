@@ -1,4 +1,4 @@
-"""Least squares from the products of the columns: no data are read."""
+"""Least squares from the products of the columns, without passes over the data."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def _examples() -> list[GramModel]:
 
 @register("objective", "gram_model", _examples)
 class GramModel(OneNumberPerRow, ScreenedExactly):
-    r"""Least squares from sufficient statistics, as a table of any length leaves them after one reading.
+    r"""Least squares from sufficient statistics, which one pass over a table of any length computes.
 
     .. math:: f(w) = \tfrac{1}{2} w^\top G w - c^\top w + \tfrac{1}{2} s + \tfrac{1}{2} \sum_j \lambda_j w_j^2,
               \qquad G = \frac{1}{n} X^\top X, \quad c = \frac{1}{n} X^\top y, \quad s = \frac{1}{n} y^\top y
 
-    which is :math:`\|Xw - y\|^2 / (2n)` plus the ridge. Weighted rows have weighted means in the place of these. For an
-    intercept append a column of ones to X; its coordinate is free in the constraint.
+    which is :math:`\|Xw - y\|^2 / (2n)` plus the ridge. For weighted rows these means are weighted. For an intercept,
+    append a column of ones to X, and declare its coordinate free in the constraint.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ class GramModel(OneNumberPerRow, ScreenedExactly):
     cross : array, shape (d,)
         c.
     square : float
-        s, at least the most that any w explains.
+        s, at least the largest decrease :math:`c^\top G^+ c`.
     n : int
-        The number of rows, which information criteria count.
+        The number of rows, for information criteria.
     l2 : float or array, shape (d,)
         The ridge, >= 0.
 
@@ -57,8 +57,12 @@ class GramModel(OneNumberPerRow, ScreenedExactly):
 
     Notes
     -----
-    Cost: of `evaluate` O(d s) for s non-zeros, and no data pass. Values are differences of sums of the size of s, whose
-    rounding they have: centred targets and columns keep the digits.
+    Statistics in single precision are converted to float64, and so are parameters and gradients: the condition number
+    of G is that of X squared, and the cost does not depend on n. Digits that were lost when G was summed stay lost, so
+    sum it in double precision.
+
+    Cost: `evaluate` takes O(d s) operations for s non-zeros, and no data pass. Values are differences of numbers of the
+    size of `square`, and have their rounding errors: centre targets and columns to reduce these.
 
     References
     ----------
@@ -210,11 +214,11 @@ class GramModel(OneNumberPerRow, ScreenedExactly):
         return self.of(self._gram, self._cross, self._square, ridge, self.n_examples)
 
     def with_examples(self, count: float) -> Self:
-        """Return the same objective of statistics that stand for `count` examples: f is the same, criteria are not."""
+        """Return the same objective with another number of examples, which changes information criteria but not f."""
         return self.of(self._gram, self._cross, self._square, self._l2, float(count))
 
     def minus_twice_log_likelihood(self, at: Evaluation) -> float:
-        """Return it for normal noise of the most likely variance, without the ridge, up to a constant of the data."""
+        """Return minus twice the log-likelihood of normal noise with the best variance, without the ridge."""
         mean = at.value - 0.5 * float(self._l2 @ (at.point * at.point))
         return self.n_examples * log(2.0 * mean) if mean > 0.0 else -np.inf
 

@@ -34,35 +34,36 @@ class GraphicalModel(BaseObjective):
                      + \tfrac{\lambda}{2} \|W\|_F^2,
               \qquad S = \sum_t \omega_t x_t x_t^\top, \quad \omega_t = \frac{s_t}{\sum_t s_t}
 
-    with the rows :math:`w_i` of a symmetric W. It is a mean over the examples, infinite where a diagonal entry is not
-    positive, and convex.
+    with the rows :math:`w_i` of a symmetric W. F is convex, a mean over the examples, and infinite if a diagonal entry
+    is not positive.
 
     Parameters
     ----------
     X : array, shape (n, p)
-        One example in each row. Columns are taken as they are: centre and scale them first.
+        One example in each row. Columns are neither centred nor scaled: do so first.
     sample_weight : array, shape (n,), optional
-        s >= 0; zero leaves an example out.
+        s >= 0; an example of weight 0 is ignored.
     l2 : float
         Ridge :math:`\lambda \ge 0` on all entries; the paper's :math:`\lambda_2` is :math:`\lambda / 2`.
 
     Raises
     ------
     InvalidInputError
-        For NaN or infinity, other shapes than a matrix, columns that are zero in every example, negative weights or
+        For NaN or infinity, an X that is not a matrix, columns that are zero in every example, negative weights or
         ridge.
 
     Notes
     -----
-    The gradient is that among symmetric matrices, :math:`(G + G^\top)/2` of the partial derivatives G. Cost: `value`
-    is one data pass, X times W; `evaluate` and `curvature` are two. With n > p the examples are replaced by the
-    triangular factor of S, which leaves F as it is; not those of a mini-batch (`rows`), which is used for a product or
-    two and would cost more to factorise. A solver starts at the minimum among diagonal matrices,
-    :math:`w_{ii} = 1/S_{ii}`.
+    The gradient is that on symmetric matrices, :math:`(G + G^\top)/2` for the partial derivatives G. Cost: `value`
+    takes one data pass (X times W), `evaluate` and `curvature` two. With n > p the examples are replaced by the
+    triangular factor of S, which does not change F; those of a mini-batch (`rows`) are not, because the factorisation
+    would cost more than the few products. Solvers start at the minimum over diagonal matrices, :math:`w_{ii} =
+    1/S_{ii}`.
 
     References
     ----------
-    *Probabilistic IHT*, equations 48 and 49, where X must be n x p and the norm Frobenius's; Besag (1975).
+    Bergamaschi, Cristofari, Kungurtsev and Rinaldi (2025), *Probabilistic IHT*, equations 48 and 49, where X must be n
+    x p and the norm Frobenius's; Besag (1975).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Some rows of a table in blocks, and what they promise about all of it before the first reading."""
+"""Statistics of a sample of rows of a table in blocks, before the first pass over the table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .block_folds import BlockFolds
 from .block_rows import Point, pulled, rows_of, squares_about
 
 _WITH_BLOCK, _LARGEST_PILOT = 160 << 20, 256 << 20
-"""Bytes of the rows that are looked at before the first reading, with the block that they are taken from, and of these
+"""Bytes of the rows that are examined before the first reading, with the block that they are taken from, and of these
 rows alone where blocks are as large as that. So a fit of columns that fill 80 MB with 1024 rows needs 200 MB."""
 _TOGETHER = 1024
 """Columns whose moments in these rows are computed together, in double precision: 8 MiB of 1024 rows. Arbitrary."""
@@ -56,9 +56,7 @@ class Guess:
 
 
 def room_for_rows(blocks: RowBlocks) -> int:
-    """Return how many bytes the rows of a pilot may have: with a block no more than the two blocks of a reading, or
-    160 MiB.
-    """
+    """Return how many bytes the rows of a pilot may have: with a block at most two blocks, or 160 MiB."""
     return max(_WITH_BLOCK - blocks.largest, min(blocks.largest, _LARGEST_PILOT))
 
 

@@ -1,4 +1,4 @@
-"""Halves of the rows of a table in blocks, and readings that keep the sums over many of them apart."""
+"""Halves of the rows of a table in blocks, and passes with separate sums for many halves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reading can say of models that were fitted without the rows that they predict."""
+"""Sums over held-out rows of a table in blocks, for the scores of models that were fitted without them."""
 
 from __future__ import annotations
 

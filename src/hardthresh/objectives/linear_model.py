@@ -67,14 +67,15 @@ class LinearModel(OneNumberPerRow, Composite):
     Parameters
     ----------
     X : array or scipy.sparse array, shape (n, d), or Design
-        Data, one example per row. float32 is computed in float32.
+        Data, one example per row. float32 data are computed in float32.
     y : array, shape (n,)
-        Targets in the domain of the loss; computed, like all arrays here, in the precision of X. For a joint loss a row
-        for each example, shape (n, m): see the loss.
+        Targets in the domain of the loss. Like all arrays here they are converted to the precision of X. A joint loss
+        has a row for each example, shape (n, m); see the loss.
     loss : str, Loss or JointLoss
         "squared", "logistic", "poisson", "cox", ..., or an instance.
     sample_weight : array, shape (n,), optional
-        s, non-negative, not all zero; weight 2 is the same as a row given twice, weight 0 as a row left out.
+        s, non-negative, not all zero. A row with weight 2 is equivalent to two copies of the row; a row with weight 0
+        is ignored.
     offset : array, shape (n,), optional
         o, a known part of the prediction; finite.
     l2 : float or array, shape (d,)
@@ -145,7 +146,7 @@ class LinearModel(OneNumberPerRow, Composite):
 
     @property
     def readings(self) -> float:
-        """How many times X was read from its file for this model, some columns as their share; NaN in memory."""
+        """How often X was read from its file for this model (some columns count as a share); NaN in memory."""
         return self.design.readings
 
     @property
@@ -163,7 +164,7 @@ class LinearModel(OneNumberPerRow, Composite):
         return self.design.zeros(self.design.shape[1])
 
     def evaluate_many(self, points: Sequence[Array]) -> list[Evaluation]:
-        """Return value and gradient at several points: with one product for all of them, counted as a pass each."""
+        """Return value and gradient at several points, by one product, counted as one pass for each point."""
         if len(points) < 2:
             return [self.evaluate(w) for w in points]
         xp = namespace(*points)
@@ -178,9 +179,9 @@ class LinearModel(OneNumberPerRow, Composite):
         return evaluations
 
     def screening_gradients(self, points: Sequence[Array]) -> list[Array]:
-        """Return the gradients at several points, accurate enough to decide which columns to look at.
+        """Return the gradients at several points, accurate enough to decide which columns to examine.
 
-        They are one product, counted as a pass each, in single precision where that is faster; see
+        They are computed by one product, counted as one pass for each point, in single precision if that is faster; see
         `Design.screening_pullback`.
         """
         if len(points) < 2:
@@ -256,17 +257,17 @@ class LinearModel(OneNumberPerRow, Composite):
         return np.stack([double(gather(self.curvature(at, unit), indices)) for unit in units])
 
     def recession(self, at: Evaluation, indices: Array) -> Array | None:
-        r"""Return a direction in some coordinates along which f decreases for ever, or None.
+        r"""Return a direction in some coordinates along which f decreases indefinitely, or None.
 
-        If there is one, f has no minimiser on these coordinates: its infimum is at infinity. The move is so long that
-        only rounding is left to be gained.
+        If there is one, f has no minimiser on these coordinates. The direction is so long that a longer one would
+        change f only by rounding.
 
         Parameters
         ----------
         at : Evaluation
             A point that is to be a minimiser on the coordinates.
         indices : array of int
-            The coordinates, increasing; those with a ridge stay where they are.
+            The coordinates, increasing. Coordinates with a ridge do not move.
 
         Returns
         -------
@@ -274,7 +275,7 @@ class LinearModel(OneNumberPerRow, Composite):
 
         Notes
         -----
-        Where the gradient is small, the slopes of the losses show that there is none (`has_no_recession`); else a
+        If the gradient is small, the slopes of the losses show that there is none (`has_no_recession`); otherwise a
         linear program decides.
         """
         if self.loss.quadratic or (self._ridged and self.l2.ndim == 0):
@@ -297,7 +298,7 @@ class LinearModel(OneNumberPerRow, Composite):
 
     @property
     def curvature_bound(self) -> float:
-        """The largest second derivative that the loss of an example may have; infinite if there is none."""
+        """The bound on the second derivative of the loss of an example; infinite if there is none."""
         return float(self.loss.curvature_bound)
 
     def bounding_quadratic(self) -> LinearModel:
@@ -309,7 +310,7 @@ class LinearModel(OneNumberPerRow, Composite):
     def quadratic_model(self, at: Evaluation) -> LinearModel:
         """Return the quadratic model of f around an evaluated point: f itself, if that is quadratic.
 
-        It is evaluated as f is, and no likelihood; its mini-batches are not defined.
+        It has no likelihood, and its mini-batches are not defined.
         """
         if self.traits.quadratic:
             return self

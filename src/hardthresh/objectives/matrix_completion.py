@@ -1,4 +1,4 @@
-"""Some entries of a matrix: find the others."""
+"""Matrix completion from observed entries."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class MatrixCompletion(Composite):
     Parameters
     ----------
     rows, cols : array of integers, shape (n,)
-        Where each observation is, :math:`0 \le r_i < p`, :math:`0 \le c_i < q`, in any order. The same place given
-        twice is two observations.
+        The position of each observation, :math:`0 \le r_i < p`, :math:`0 \le c_i < q`, in any order. The same position
+        may occur several times, as several observations.
     values : array, shape (n,)
         The targets y, in the domain of the loss. float32 is computed in float32.
     shape : tuple of int
@@ -63,15 +63,15 @@ class MatrixCompletion(Composite):
     loss : str or Loss
         "squared", "logistic", "poisson", or an instance.
     sample_weight : array, shape (n,), optional
-        s, non-negative, not all zero; weight 2 is the same as an observation given twice, weight 0 as one left out.
+        s, non-negative, not all zero. An observation with weight 2 is equivalent to two copies; one with weight 0 is
+        ignored.
     offset : array, shape (n,), optional
         o, a known part of each prediction; finite.
     l2 : float
         Ridge :math:`\lambda \ge 0` on all entries, observed or not.
     storage : {"auto", "dense", "factored"}
-        How points and gradients are kept: as p x q arrays, or as `FactoredMatrix`, in memory that grows with n and
-        with (p + q) times the rank. "auto" is "factored" where both sides are longer than 64. Answers agree up to
-        rounding.
+        How points and gradients are stored: as p x q arrays, or as `FactoredMatrix`, whose memory grows with n and with
+        (p + q) times the rank. "auto" means "factored" if p and q both exceed 64. The results agree up to rounding.
 
     Raises
     ------
@@ -81,13 +81,13 @@ class MatrixCompletion(Composite):
 
     Notes
     -----
-    A row or column without an observation is allowed; as nothing is known of it, solvers started from zero complete it
-    by zeros. Observations are kept by row and then column, the order in which `row_indices`, `column_indices`, `y`,
-    predictions and `rows` speak of them; those of weight zero are left out.
+    Rows and columns without an observation are allowed, and are completed by zeros if a solver starts from zero.
+    Observations are stored sorted by row and then column; this is the order of `row_indices`, `column_indices`, `y`,
+    predictions and the indices of `rows`. Those of weight zero are removed.
 
-    A data pass is one sweep over the observations. Cost of `evaluate`: two data passes, `curvature` the same,
-    `curvature_along` one. A sweep over a matrix of rank r costs O(p q r) by blocks, or O(n r) where few of its entries
-    are observed; memory stays bounded.
+    A data pass is one pass over the observations. Cost of `evaluate`: two data passes, `curvature` the same,
+    `curvature_along` one. A pass for a matrix of rank r costs O(p q r) by blocks, or O(n r) if few of its entries are
+    observed; the memory is bounded.
 
     References
     ----------
@@ -149,7 +149,8 @@ class MatrixCompletion(Composite):
         Parameters
         ----------
         A : array-like or scipy.sparse array, shape (p, q)
-            NaN is missing. Of a sparse array the stored entries are the observations, zeros among them too.
+            NaN marks missing entries. The observations of a sparse array are its stored entries, including stored
+            zeros.
         **settings
             As in `MatrixCompletion`: loss, l2, storage.
 

@@ -44,14 +44,14 @@ class MatrixRegression(Composite):
     ----------
     A : array, shape (n, p, q), or what a design is made of, shape (n, p q)
         The measurements :math:`A_i`. With `shape`: a matrix, a scipy.sparse array, or a
-        `scipy.sparse.linalg.LinearOperator` whose i-th row is :math:`A_i` row by row; an operator needs `rmatvec` and
-        is only ever multiplied with vectors. float32 is computed in float32.
+        `scipy.sparse.linalg.LinearOperator` whose i-th row is :math:`A_i` row by row; an operator needs `rmatvec`, and
+        is multiplied with vectors only. float32 data are computed in float32.
     y : array, shape (n,)
         Targets in the domain of the loss.
     loss : str or Loss
         "squared", "logistic", "poisson", or an instance.
     shape : tuple of int, optional
-        (p, q), both >= 1, where A does not say.
+        (p, q), both >= 1. Required if A is not three-dimensional.
     sample_weight, offset : array, shape (n,), optional
         As in `LinearModel`.
     l2 : float
@@ -65,16 +65,17 @@ class MatrixRegression(Composite):
 
     See Also
     --------
-    hardthresh.constraints.Rank : The constraint that it is made for.
+    hardthresh.constraints.Rank : The constraint that this objective is used with.
 
     Notes
     -----
-    It is a `LinearModel` of the entries of W, and as convex. Cost of `evaluate`: two data passes; `curvature` costs the
-    same, `curvature_along` and `value` half of it. Some `rows` cost their share, but all of it where A is an operator.
+    This is a `LinearModel` of the entries of W, and convex if the loss is. Cost of `evaluate`: two data passes;
+    `curvature` costs the same, `curvature_along` and `value` half. A mini-batch (`rows`) costs its share, or the whole
+    pass if A is an operator.
 
     References
     ----------
-    *Sparse Polyak*, Section 5.
+    Qiao and Maros (2025), *Sparse Polyak*, Section 5.
 
     Examples
     --------

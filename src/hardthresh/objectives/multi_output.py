@@ -46,22 +46,23 @@ class MultiOutputModel(Composite):
     .. math:: f(W) = \sum_i \omega_i \, \ell(y_i, W^\top x_i + o_i) + \tfrac{1}{2} \sum_j \lambda_j \|w_j\|^2,
               \qquad \omega_i = \frac{s_i}{\sum_i s_i}
 
-    for the rows :math:`w_j` of W, one for each column of X. A pointwise loss is that of each output, added up: so for
-    ``loss="squared"`` :math:`f(W) = \|XW - Y\|_F^2 / (2n)`. For ``loss="multinomial"`` it is the mean log-loss of
-    classes, one output for each class.
+    for the rows :math:`w_j` of W, one for each column of X. A pointwise loss is summed over the outputs, so for
+    ``loss="squared"`` :math:`f(W) = \|XW - Y\|_F^2 / (2n)`. For ``loss="multinomial"`` f is the mean log-loss of
+    classes, with one output for each class.
 
     Parameters
     ----------
     X : array or scipy.sparse array, shape (n, p), or Design
-        Data, one example per row. float32 is computed in float32.
+        Data, one example per row. float32 data are computed in float32.
     Y : array, shape (n, q), or (n,) for "multinomial"
-        Targets in the domain of the loss; computed in the precision of X. One output per column, q >= 1; of the
-        multinomial loss the number 0, 1, ..., q - 1 of the class of each example.
+        Targets in the domain of the loss, which are converted to the precision of X. One output per column, q >= 1; for
+        the multinomial loss, the number 0, 1, ..., q - 1 of the class of each example.
     loss : str, Loss or VectorLoss
         "squared", "logistic", "poisson", "gamma", ..., the same for every output; "multinomial"; or an instance, as
         ``Multinomial(n_classes=3)`` where Y may lack the last classes.
     sample_weight : array, shape (n,), optional
-        s, non-negative, not all zero; weight 2 is the same as a row given twice, weight 0 as a row left out.
+        s, non-negative, not all zero. A row with weight 2 is equivalent to two copies of the row; a row with weight 0
+        is ignored.
     offset : array, shape (n, q), optional
         o, a known part of the predictions; finite.
     l2 : float or array, shape (p,)
@@ -75,14 +76,14 @@ class MultiOutputModel(Composite):
 
     See Also
     --------
-    hardthresh.estimators.LowRankRegression : Its global minimum over matrices of low rank, in closed form.
+    hardthresh.estimators.LowRankRegression : Computes its global minimum over matrices of low rank in closed form.
 
     Notes
     -----
-    Points and gradients have the shape (p, q) of W. With a pointwise loss f is the sum of the `LinearModel` of each
-    output, and as convex; of squared errors the Hessian of every output is
-    :math:`X^\top \mathrm{diag}(\omega) X + \mathrm{diag}(\lambda)`. The likelihood takes the targets of one example for
-    independent. `loss` is the `VectorLoss`, which is `MultiTask` of a pointwise one.
+    Points and gradients have the shape (p, q) of W. With a pointwise loss, f is the sum of the `LinearModel` objectives
+    of the outputs, and convex if the loss is; for squared errors the Hessian of every output is :math:`X^\top
+    \mathrm{diag}(\omega) X + \mathrm{diag}(\lambda)`. The likelihood treats the targets of one example as independent.
+    The attribute `loss` is a `VectorLoss`: for a pointwise loss, `MultiTask` of it.
 
     Cost of `evaluate`: q data passes for the gradient and up to q for the prediction, each a product of two matrices;
     `curvature` costs the same, `curvature_along` and `value` half of it.
@@ -158,7 +159,7 @@ class MultiOutputModel(Composite):
 
     @property
     def coefficients_per_row(self) -> int:
-        """The number of coefficients of a row of W: q, or C - 1 of C classes, as equal ones for all change no loss."""
+        """The number of free coefficients in a row of W: q, or C - 1 for C classes, whose sum is fixed."""
         return int(self.loss.axes(self.shape[1]).shape[1])
 
     def rows_of(self, support: Support) -> Array:
@@ -205,9 +206,9 @@ class MultiOutputModel(Composite):
         return coefficient_hessian(blocks, lambda weights: X.T @ (weights[:, None] * X)) + ridge
 
     def screening_gradients(self, points: Sequence[Array]) -> list[Array]:
-        """Return the gradients at several points, accurate enough to decide which columns to look at.
+        """Return the gradients at several points, accurate enough to decide which columns to examine.
 
-        They are one product, counted as q passes each, in single precision where that is faster; see
+        They are computed by one product, counted as q passes for each point, in single precision if that is faster; see
         `Design.screening_pullback`.
         """
         if not points:
@@ -218,7 +219,7 @@ class MultiOutputModel(Composite):
         return [part + self.l2 * w if self._ridged else part for part, w in zip(parts, points, strict=True)]
 
     def centre(self, w: Array) -> Array:
-        """Return coefficients of least norm of the same losses: those of the multinomial loss add up to 0 in a row."""
+        """Return the coefficients of least norm with the same loss: multinomial ones sum to 0 in each row."""
         return self.loss.centre(w)
 
     def with_ridge(self, l2: Any) -> MultiOutputModel:
@@ -242,7 +243,7 @@ class MultiOutputModel(Composite):
         return self._with(design=self.design.double(), targets=self.targets.double(), l2=l2)
 
     def recession(self, at: Evaluation, indices: Array) -> Array | None:
-        """Return a direction in some rows along which f decreases for ever, or None; see `LinearModel.recession`.
+        """Return a direction in some rows along which f decreases indefinitely, or None; see `LinearModel.recession`.
 
         Parameters
         ----------

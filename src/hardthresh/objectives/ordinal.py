@@ -41,7 +41,7 @@ class OrdinalModel(LinearModel):
     Parameters
     ----------
     X : array or scipy.sparse array, shape (n, d), or Design
-        Data, one example per row. float32 is computed in float32, but for the losses.
+        Data, one example per row. float32 data are computed in float32, except for the losses.
     y : array, shape (n,)
         The numbers 0, 1, ..., C - 1 of the classes, each of which must have an example of positive weight.
     sample_weight : array, shape (n,), optional
@@ -49,12 +49,12 @@ class OrdinalModel(LinearModel):
     offset : array, shape (n,), optional
         o, a known part of the linear predictor; finite.
     l2 : float or array, shape (d,) or (d + C - 1,)
-        Ridge :math:`\lambda \ge 0` on the mean loss; thresholds have none but in an array that names them.
+        Ridge :math:`\lambda \ge 0` on the mean loss. Thresholds have a ridge only in an array of length d + C - 1.
 
     Raises
     ------
     InvalidInputError
-        For NaN or infinity, lengths that do not match, negative weights or ridge, targets that are no class numbers,
+        For NaN or infinity, lengths that do not match, negative weights or ridge, targets that are not class numbers,
         and a class without weight.
 
     See Also
@@ -63,9 +63,9 @@ class OrdinalModel(LinearModel):
 
     Notes
     -----
-    Points are (w, t), shape (d + C - 1,). A constraint has the thresholds as free coordinates: d, ..., d + C - 2. f is
-    convex, and infinite where thresholds are out of order. `null_point` has w = 0 and the thresholds that predict the
-    share of each class.
+    Points are (w, t), shape (d + C - 1,). Declare the thresholds, d, ..., d + C - 2, as free coordinates of the
+    constraint. f is convex, and infinite if the thresholds are not increasing. `null_point` has w = 0 and the
+    thresholds that predict the share of each class.
 
     Cost of `evaluate`: one data pass, plus s/d of a pass for the prediction at a w with s of d entries non-zero.
 
@@ -123,7 +123,7 @@ class OrdinalModel(LinearModel):
         return namespace(self._null).asarray(self._null, copy=True)
 
     def columns(self, indices: Array) -> Self:
-        """Return the model of some coordinates, by increasing index; thresholds that are left out are 0."""
+        """Return the model of some coordinates, by increasing index; omitted thresholds are 0."""
         return super().columns(indices)._with(_null=gather(self._null, indices))
 
     def double(self) -> Self:

@@ -1,4 +1,4 @@
-"""What one reading of a table can give: pure functions of a block of rows, whose results are added over the blocks.
+"""Sums over a table in one reading (pass): pure functions of a block of rows, whose results are added.
 
 Each task takes ``(X, y, weight, offset)`` of a block and returns a flat tuple of float64 arrays. It keeps nothing and
 changes nothing, so it can run wherever the block is, and again where a worker was lost. Products are those of 1024 rows
@@ -65,7 +65,7 @@ def moments(
     level : float or array, shape (q,)
         The same for the targets.
     loss : Loss or VectorLoss
-        Which targets are in the domain, and of which the loss falls for ever.
+        Which targets are in the domain, and of which the loss falls indefinitely.
     factor : array, shape (d,), optional
         What dense columns are multiplied by before they are squared; see `powers_of_two`.
 
@@ -73,8 +73,8 @@ def moments(
     -------
     counts : array, shape (7,)
         The rows of positive weight, their weight, how many targets are outside the domain, the weight of those whose
-        loss falls for ever as predictions grow, and as they fall, of the rows that have an offset, and how many rows
-        have a negative weight.
+        loss falls indefinitely as predictions grow, and as they fall, of the rows that have an offset, and how many
+        rows have a negative weight.
     targets : array, shape (2,) or (2, q)
         :math:`\sum w (y - l)` and :math:`\sum w (y - l)^2`; for squared errors the offset is subtracted from y.
     sums, squares : array, shape (d,)
@@ -288,7 +288,7 @@ def expansions(
     products : array, shape (d, q + p)
         :math:`\sum h (x - c)` of each point, then :math:`\sum h (x - c) v` of each direction's predictions v.
     slopes : array, shape (q + p,)
-        The same sums with 1 in the place of x - c.
+        The same sums with 1 instead of x - c.
     """
     d, q, p = X.shape[1], len(points), sum(len(own) for own in directions)
     about = About(X, centre, factor)

@@ -1,4 +1,4 @@
-"""Directions along which a mean loss decreases for ever: separated classes, dummies of zero counts."""
+"""Directions along which a mean loss decreases indefinitely: separated classes, dummies of zero counts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROWS = 1000
 
 
 def falling_direction(contrasts: Contrasts, design: Design, slopes: Array, gradient: Array) -> np.ndarray | None:
-    """Return a direction of the coefficients along which a mean loss decreases for ever, or None.
+    """Return a direction of the coefficients along which a mean loss decreases indefinitely, or None.
 
     Parameters are those of `has_no_recession`. Where the gradient is small the slopes may show that there is none; else
     a linear program decides.
@@ -38,7 +38,7 @@ def falling_direction(contrasts: Contrasts, design: Design, slopes: Array, gradi
 
 
 def recession_direction(X: np.ndarray, signs: np.ndarray) -> np.ndarray | None:
-    r"""Return a direction v along which no loss rises and some fall for ever, or None.
+    r"""Return a direction v along which no loss rises and some fall indefinitely, or None.
 
     .. math:: \max_v \sum_i s_i x_i^\top v \quad \text{such that} \quad
               s_i x_i^\top v \ge 0, \quad x_i^\top v = 0 \text{ where } s_i = 0, \quad |v_j| \, \max_i |x_{ij}| \le 1
@@ -48,7 +48,7 @@ def recession_direction(X: np.ndarray, signs: np.ndarray) -> np.ndarray | None:
     X : array, shape (n, s)
         The columns.
     signs : array, shape (n,)
-        The direction of its prediction in which each loss falls for ever, +1 or -1; 0 where it has a minimiser.
+        The direction of its prediction in which each loss falls indefinitely, +1 or -1; 0 where it has a minimiser.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def has_no_recession(contrasts: Contrasts, design: Design, slopes: Array, gradie
 
     Notes
     -----
-    The sum over some of the contrasts is not larger, so it is enough to look at some.
+    The sum over some of the contrasts is not larger, so it is enough to examine some.
     """
     X, own = contrasts.some(design, slopes)
     weights, g = np.abs(own), contrasts.gradient(gradient)

@@ -1,4 +1,4 @@
-"""What a sweep over kept columns says of many fits to few of them, each to the rows that a fold trains on."""
+"""Sums over stored columns for many fits to the training rows of folds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The squares that standard errors are made of which hold whatever the variance of the rows."""
+"""The middle matrix of sandwich estimates of the covariance, for robust standard errors."""
 
 from __future__ import annotations
 

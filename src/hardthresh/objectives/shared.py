@@ -1,4 +1,4 @@
-"""What several kinds of objectives share."""
+"""Functions that several kinds of objectives share."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class TableMoments:
     crossed : array, shape (d,) or (d, q)
         The covariances of columns and targets.
     outside, rising, falling : float
-        How many targets are outside of the domain, and the weight of those whose loss falls for ever as predictions
+        How many targets are outside of the domain, and the weight of those whose loss falls indefinitely as predictions
         grow, or fall.
     with_offset : bool
         Whether rows have an offset.
@@ -84,7 +84,7 @@ class TableMoments:
         return bool((l2 > 0).all()) or (self.rising == 0 and self.falling == 0)
 
     def about_zero(self) -> TableMoments:
-        """Return second moments about zero in the place of those about means, which are 0 then: of no intercept."""
+        """Return second moments about zero instead of those about means, which are 0 then: of no intercept."""
         return replace(
             self,
             mean=np.zeros_like(self.mean),

@@ -1,4 +1,4 @@
-"""What readings say of quadratic approximations of a loss, each at a point and on the rows that a fold trains on."""
+"""Sums for quadratic approximations of a loss at given points, over the training rows of folds."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from hardthresh.comparison.result import stability_words
 from hardthresh.core.errors import plural
 from hardthresh.core.files import write_file
 from hardthresh.core.numbers import percent
-from hardthresh.estimators.facts import one_line
+from hardthresh.core.printed import one_line
 
 from .html import data_rows
 from .page import chart, check_installed, environment
@@ -40,11 +40,11 @@ def write_comparison(
     command: str | None = None,
     date: datetime.date | None = None,
 ) -> Path:
-    """Write a self-contained HTML page about a comparison of methods.
+    """Write a self-contained HTML report about a comparison of methods.
 
-    It shows which method to use, in words; the held-out losses against the numbers of features; the table of losses,
-    differences, features and seconds; the features that the best sparse methods chose, and in which share of the folds;
-    what was run; and what the numbers do not say. Equal input gives an equal file.
+    It contains the recommended method; the held-out losses against the numbers of features; the table of losses,
+    differences, features and seconds; the features that the best sparse methods chose, with the share of the folds;
+    what was run; and the limitations of the comparison. Equal input gives an equal file.
 
     Parameters
     ----------
@@ -98,7 +98,6 @@ def write_comparison(
             found=comparison,
             verdict=comparison.verdict,
             headline=_HEADLINES[comparison.verdict.kind].format(recommended=comparison.verdict.recommended),
-            quantile=comparison.noise_quantile,
             target=None if target is None else one_line(str(target)),
             chart=chart("comparison", lambda ax: plot_comparison(comparison, ax), height=400),
             losses=", ".join(map(loss_words, comparison.ranked)),

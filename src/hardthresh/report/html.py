@@ -20,8 +20,9 @@ from hardthresh import __version__
 from hardthresh.core.errors import HardThreshError, plural
 from hardthresh.core.files import write_file
 from hardthresh.core.numbers import choices, mean_and_error, number, signed
+from hardthresh.core.printed import one_line
 from hardthresh.estimators import words
-from hardthresh.estimators.facts import Facts, one_line, read
+from hardthresh.estimators.facts import Facts, read
 from hardthresh.estimators.linear.summary import CAUTION
 from hardthresh.estimators.run_facts import has_loss_of_run, progress
 from hardthresh.estimators.selectors.stability import StabilitySelection
@@ -66,19 +67,19 @@ def write_report(
 ) -> Path:
     """Write a self-contained HTML report about a fitted model and its reliability.
 
-    The file has no external resources, so that it can be mailed, archived and printed. It shows the chosen features
-    with their coefficients, what it costs to leave each out and its closest substitute, which other sets of features
-    fit nearly as well, the scores of predictions of held-out rows beside those without features, charts of predictions
-    that suit the targets, the curve of the cross-validation or of the criterion, the path over k, the convergence of
-    the run, the certificate, the data summary and the command; each part has a paragraph on how to read it. A slider
-    moves through the models of all k; without scripts, the chosen model is shown. Equal input gives an equal file.
+    The file has no external resources, so that it can be mailed, archived and printed. It contains the chosen features
+    with their coefficients, the cost of removing each and its best substitute; other sets of features that fit nearly
+    as well; the scores of predictions of held-out rows, with and without features; charts of the predictions; the curve
+    of the cross-validation or of the criterion; the path over k; the convergence of the run; the certificate; the data
+    summary; and the command. Each part has a paragraph on how to read it. A slider shows the models of all k; without
+    scripts, the chosen model is shown. Equal input gives an equal file.
 
     Parameters
     ----------
     estimator : fitted estimator
-        A model that chooses features, of any loss, with one output or several. Without cross-validation, or "auto", the
-        report says why the parts about k are absent. Or a StabilitySelection of such a model: the report is about the
-        model that it has fitted to all rows, with a part on how often half-samples choose each feature.
+        A model that chooses features, with any loss and any number of outputs. If its k was given, the report says why
+        the parts about k are absent. Or a `StabilitySelection` of such a model: the report is about the model that was
+        fitted to all rows, with a part on the inclusion frequencies.
     path : path-like
         The path to write to; an existing file is replaced, in one step.
     data_summary : mapping, optional
@@ -116,8 +117,8 @@ def write_report(
     Notes
     -----
     Cost: that of ``estimator.certificate()`` and ``estimator.summary()``, some tens of data passes; that of
-    ``estimator.alternatives(most=20)``, some twenty more, or of other than squared losses so many for each feature; and
-    one or two seconds for the charts.
+    ``estimator.alternatives(most=20)``, about twenty more, or twenty for each feature with losses other than the
+    squared one; and one or two seconds for the charts.
 
     Examples
     --------

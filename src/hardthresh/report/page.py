@@ -1,4 +1,4 @@
-"""What all pages share: inline charts, the colours of the style sheet, and the templates."""
+"""Common parts of all pages: inline charts, the colours of the style sheet, and the templates."""
 
 from __future__ import annotations
 

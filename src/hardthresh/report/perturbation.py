@@ -26,11 +26,12 @@ def plot_perturbation(perturbation: UniversalPerturbation, n: int = 8) -> Figure
     perturbation : UniversalPerturbation
         The result of `hardthresh.attacks.universal_perturbation`, or of its method `evaluate`.
     n : int
-        Number of images, >= 1. Images that leave their class (or reach the target) are drawn first.
+        Number of images, >= 1. Images whose predicted class changes (or becomes the target) are drawn first.
 
     Returns
     -------
     matplotlib Figure
+        A new figure of `matplotlib.pyplot`, which ``pyplot.show()`` shows.
 
     Raises
     ------
@@ -56,10 +57,10 @@ def plot_perturbation(perturbation: UniversalPerturbation, n: int = 8) -> Figure
             f"images of shape {tuple(perturbation.delta.shape)} have no height and width to draw; give X as "
             "(n, height, width) or (n, channels, height, width)"
         )
-    figure_class = import_optional("matplotlib.figure", "charts need", extra="plot").Figure
+    pyplot = import_optional("matplotlib.pyplot", "charts need", extra="plot")
     shown = _order(perturbation)[:n]
     low, high = perturbation.clip
-    figure: Figure = figure_class(figsize=(1.1 * len(shown) + 0.9, 4.0), layout="constrained")
+    figure: Figure = pyplot.figure(figsize=(1.1 * len(shown) + 0.9, 4.0), layout="constrained")
     axes = figure.subplots(3, len(shown), squeeze=False)
     originals, perturbed = (_selected(images, shown) for images in (perturbation.originals, perturbation.images))
     for column, i in enumerate(shown):

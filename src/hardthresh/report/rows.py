@@ -1,4 +1,4 @@
-"""Which charts of rows suit which targets, with the words about them."""
+"""The charts of rows for each kind of target, with their captions."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _LEAST_CURVATURE = 1e-3
 
 
 def exponential_weights(deviance: np.ndarray, sizes: np.ndarray, n: float, dispersion: float) -> np.ndarray:
-    r"""Return exponential weights of the models of a grid, which sum to 1.
+    r"""Return the exponential weights of the models of a grid, which sum to 1.
 
     .. math:: \theta_{kl} \propto \exp\Bigl(-\frac{n (D_{kl} - \min D)}{4 \phi} - 0.03 k\Bigr)
 
@@ -47,7 +47,7 @@ def exponential_weights(deviance: np.ndarray, sizes: np.ndarray, n: float, dispe
     deviance : array, shape (n_sizes, n_ridges)
         D, the mean held-out deviance of each model: twice the mean loss.
     sizes : array of int, shape (n_sizes,)
-        k, the numbers of features. The model without features counts once, whatever the number of ridges.
+        k, the numbers of features. The model without features counts once, for any number of ridges.
     n : float
         The number of rows.
     dispersion : float
@@ -85,28 +85,28 @@ def exponential_weights(deviance: np.ndarray, sizes: np.ndarray, n: float, dispe
 def stacking_weights(
     loss: Loss | VectorLoss, y: np.ndarray, null: np.ndarray, predictions: np.ndarray, sample_weight: np.ndarray
 ) -> np.ndarray:
-    r"""Return the non-negative weights whose combination of the models' held-out predictions has the least loss.
+    r"""Return the non-negative weights of models whose combined held-out predictions have the smallest loss.
 
     .. math:: \min_{\theta \ge 0} \; \sum_i s_i \, \ell\Bigl(y_i, \; u_{i0} + \sum_m \theta_m (u_{im} - u_{i0})\Bigr)
 
     Parameters
     ----------
     loss : Loss or VectorLoss
-        :math:`\ell`. What is not quadratic is minimised by quadratic approximations; steps are halved until they lower
-        the loss.
+        :math:`\ell`. A loss that is not quadratic is minimised by quadratic approximations, with steps that are halved
+        until the loss decreases.
     y : array, shape (n,) or (n, q)
         Targets.
     null : array, shape (n,) or (n, q)
         :math:`u_0`, the linear predictor of the model without features.
     predictions : array, shape (n, n_models) or (n, n_models, q)
-        The linear predictors of the models, for rows that these were not fitted to.
+        The linear predictors of the models, for rows to which they were not fitted.
     sample_weight : array, shape (n,)
         The weights s.
 
     Returns
     -------
     array, shape (n_models,)
-        The weight of the model without features is 1 less their sum, which may be negative.
+        The weights. That of the model without features is 1 minus their sum, which may be negative.
 
     References
     ----------

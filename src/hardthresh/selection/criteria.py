@@ -22,8 +22,8 @@ PRICES: dict[str, Callable[[float], float]] = {"bic": log, "aic": lambda n: 2.0}
 def aic(result: Result) -> float:
     r"""Return Akaike's criterion, :math:`-2 \log L + 2 p`, for a fit with p coefficients.
 
-    With a ridge, p is the effective number of them (`degrees_of_freedom`), in every criterion; the likelihood is that
-    of the fit, without the ridge.
+    With a ridge, p is the effective number of coefficients (`degrees_of_freedom`), in every criterion. The likelihood
+    is that of the fit, without the ridge term.
 
     Parameters
     ----------
@@ -33,23 +33,26 @@ def aic(result: Result) -> float:
     Returns
     -------
     float
-        Up to a constant of the data; for least squares with the noise variance at its maximum likelihood,
-        :math:`-2 \log L = n \log(\mathrm{RSS} / n)`. A weight counts as so many rows.
+        The criterion, up to a constant that depends only on the data. For least squares, with the maximum likelihood
+        estimate of the noise variance, :math:`-2 \log L = n \log(\mathrm{RSS} / n)`, where RSS is the residual sum of
+        squares. Weights count as numbers of rows.
 
     Raises
     ------
     CapabilityError
-        If the objective has no likelihood, or the result was loaded from a file, which does not carry the data.
+        If the objective has no likelihood, or the result was loaded from a file, which does not contain the data.
     InvalidInputError
-        If the weights stand for fewer than three examples.
+        If the weights represent fewer than three examples.
 
     Notes
     -----
-    Criteria compare fits with far fewer coefficients than examples. A fit with as many, less one, gets infinity; but
-    already at half as many a search over many columns fits noise that no criterion here accounts for.
+    The criteria are for fits with far fewer coefficients than examples. A fit with n - 1 coefficients or more has the
+    criterion infinity; but already with n / 2, a search over many columns fits noise that none of these criteria
+    accounts for.
 
-    Terms of the targets alone are left out, such as :math:`n (1 + \log 2 \pi)` for least squares, so that values differ
-    from those of other software by the same number for all fits of the same rows: compare their differences.
+    Terms that depend only on the targets, such as :math:`n (1 + \log 2 \pi)` for least squares, are omitted. Values
+    therefore differ from those of other software by a number that is the same for all fits to the same rows; compare
+    differences.
 
     References
     ----------
@@ -101,7 +104,7 @@ def bic(result: Result) -> float:
 def ebic(result: Result, gamma: float = 1.0, n_features_original: int | None = None) -> float:
     r"""Return the extended BIC, :math:`\mathrm{BIC} + 2 \gamma \log \binom{d}{k}`, for k features chosen out of d.
 
-    For many candidate features: it also pays for the number of models that could have been chosen. Where groups are
+    It is for many candidate features: the last term penalises the number of models with k features. If groups are
     chosen, d and k count groups. The constant is that of `aic`.
 
     Parameters
@@ -109,10 +112,10 @@ def ebic(result: Result, gamma: float = 1.0, n_features_original: int | None = N
     result : Result
         As for `aic`.
     gamma : float
-        Between 0, the BIC, and 1.
+        0 <= gamma <= 1; 0 gives the BIC.
     n_features_original : int, optional
-        d where features, or groups, had been screened out before, by means of the target: how many there were, not
-        fewer than there are. Default those of the constraint.
+        d, the number of features (or groups) before any screening that used the target; at least the present number.
+        Default: the number of features (or groups) of the constraint.
 
     Returns
     -------
@@ -121,8 +124,8 @@ def ebic(result: Result, gamma: float = 1.0, n_features_original: int | None = N
     Raises
     ------
     CapabilityError, InvalidInputError
-        As for `aic`; if the constraint does not say out of how many features it chooses; for gamma out of range, or
-        fewer original features than there are.
+        As for `aic`; if the constraint does not define a number of candidate features; for gamma out of range, or fewer
+        original features than present ones.
 
     References
     ----------
@@ -162,15 +165,15 @@ def working_ebic(result: Result, gamma: float = 1.0, n_features_original: int | 
 def gic(result: Result, n_features_original: int | None = None) -> float:
     r"""Return the generalised criterion :math:`-2 \log L + k \log(d) \log \log n`, for k features chosen out of d.
 
-    Features are coordinates, also where they are chosen in groups; of several outputs d counts rows, and k their
-    coefficients. The constant is that of `aic`.
+    Features are coordinates, even if they are chosen in groups. With several outputs, d counts the rows of W and k
+    their coefficients. The constant is that of `aic`.
 
     Parameters
     ----------
     result : Result
         As for `aic`.
     n_features_original : int, optional
-        d where features had been screened out before, as for `ebic`.
+        d, the number of features before any screening, as for `ebic`.
 
     Returns
     -------
@@ -179,7 +182,7 @@ def gic(result: Result, n_features_original: int | None = None) -> float:
     Raises
     ------
     CapabilityError, InvalidInputError
-        As for `aic`; for fewer original features than there are.
+        As for `aic`; for fewer original features than present ones.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The number of coefficients that a fit has in effect, which a ridge and dependent columns make smaller."""
+"""The effective number of coefficients of a fit, which a ridge and dependent columns reduce."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from hardthresh.objectives.blocked import Blocked
 
 
 def degrees_of_freedom(result: Result) -> float:
-    r"""Return the effective number of coefficients of a fit: fewer than there are where a ridge shrinks them.
+    r"""Return the effective number of coefficients of a fit, which a ridge reduces.
 
     .. math:: p = \operatorname{tr} \bigl( H (H + \Lambda)^{-1} \bigr)
                 = m - \sum_j \lambda_j \bigl[ (H + \Lambda)^{-1} \bigr]_{jj}
 
-    with the m coefficients of the support, free ones among them, the Hessian H of the mean loss in these at the fit
-    (for least squares their weighted Gram matrix over the sum of the weights) and the ridge :math:`\lambda`. A
-    coefficient without a ridge counts as one.
+    for the m coefficients of the support, including free ones, the Hessian H of the mean loss in these coefficients at
+    the fit (for least squares, their weighted Gram matrix divided by the sum of the weights) and the diagonal matrix
+    :math:`\Lambda` of the ridges :math:`\lambda_j`. A coefficient without a ridge counts as one.
 
     Parameters
     ----------
@@ -34,20 +34,20 @@ def degrees_of_freedom(result: Result) -> float:
     Returns
     -------
     float
-        Between the number of coefficients without a ridge and that of all coefficients. Without a ridge it is the rank
-        of the columns of chosen groups, which may be fewer than these: columns that are chosen one by one are
-        independent. For objectives other than `LinearModel` and `MultiOutputModel` it is the number of coefficients.
+        At least the number of coefficients without a ridge, and at most the number of all coefficients. Without a ridge
+        it is the rank of the columns of the support, which may be smaller than their number if groups are chosen. For
+        objectives other than `LinearModel` and `MultiOutputModel` it is the number of coefficients.
 
     Raises
     ------
     CapabilityError
-        If the result was loaded from a file, which does not carry the data.
+        If the result was loaded from a file, which does not contain the data.
 
     Notes
     -----
     Cost: m/d of a data pass to gather columns, and their Gram matrix; m passes for a design without columns; nothing
-    for single columns without a ridge. The search among supports is not accounted for, here as in other counts of
-    coefficients. Of q outputs, or of C classes, H is the Hessian of q, or C - 1, coefficients for each column.
+    for single columns without a ridge. The search among supports is not accounted for. With q outputs, or C classes,
+    each column has q, or C - 1, coefficients in H.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The fits of a path, to be compared and shown."""
+"""The fits of a path, with criteria and a table."""
 
 from __future__ import annotations
 
@@ -23,22 +23,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Path(Sequence[Result]):
-    """The results of a path: a sequence that a criterion chooses from, and that becomes a table.
+    """The results of a path: a sequence of results with their criteria and a table.
 
     Parameters
     ----------
     results : iterable of Result
-        The fits, such as what `path` yields, in their order.
+        The fits, such as those that `path` yields, in order.
 
     Raises
     ------
     InvalidInputError
-        If there is none, or something else than results.
+        If there are no results, or something other than results.
 
     Notes
     -----
-    It keeps all results, and these the data of their objective, of which there is one for all of them. Criteria are
-    computed when they are asked for.
+    The object holds all results, which share one objective with its data. Criteria are computed at each call.
 
     Examples
     --------
@@ -93,7 +92,7 @@ class Path(Sequence[Result]):
 
     @property
     def sizes(self) -> np.ndarray:
-        """How many coordinates, or groups, each result has chosen, shape (n_results,)."""
+        """The number of coordinates, or groups, that each result has chosen, shape (n_results,)."""
         return np.array([choice(one)[1] for one in self.results])
 
     def values(self, criterion: str | Callable[[Result], float] = "ebic") -> np.ndarray:
@@ -111,21 +110,21 @@ class Path(Sequence[Result]):
         Raises
         ------
         CapabilityError, InvalidInputError
-            As by the criterion.
+            As raised by the criterion.
         """
         function = criterion if callable(criterion) else CRITERIA[checked_word("criterion", criterion, CRITERIA)]
         return np.array([float(function(one)) for one in self.results])
 
     def best(self, criterion: str | Callable[[Result], float] = "ebic") -> Result:
-        """Return the result with the least criterion, the first of several; parameters are those of `values`.
+        """Return the result with the smallest criterion, the first of ties; the parameters are those of `values`.
 
-        Call `minimize` for its number, to search harder.
+        To search more thoroughly, call `minimize` with its number of features.
         """
         values = self.values(criterion)
         return self.results[int(np.argmin(np.where(np.isnan(values), np.inf, values)))]
 
     def supports(self) -> np.ndarray:
-        """Return which coordinates each result has chosen, free ones among them: bool, shape (n_results, ...) of w."""
+        """Return which coordinates each result has chosen, including free ones: bool, shape (n_results, ...)."""
         shape = tuple(self.results[0].w.shape)
         chosen = np.zeros((len(self), prod(shape)), dtype=bool)
         for row, one in zip(chosen, self.results, strict=True):
@@ -133,9 +132,10 @@ class Path(Sequence[Result]):
         return chosen.reshape(len(self), *shape)
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Return the columns of a table with a row for each result, as numbers, words and lists.
+        """Return the columns of a table with a row for each result, as numbers, strings and lists.
 
-        The columns are the size, the objective, the criteria that its loss has, the support, and why the run ended.
+        The columns are the size, the objective, the criteria that the loss has, the support, and the reason why the run
+        ended.
         """
         columns: dict[str, list[Any]] = {"k": self.sizes.tolist(), "value": [float(one.value) for one in self.results]}
         for name in CRITERIA:

@@ -109,22 +109,23 @@ def _inverse_of(factor: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class KnockoffPlan:
-    r"""How to draw knockoffs of some columns: for S their covariance, or their Gram matrix.
+    r"""A plan for drawing knockoffs of some columns with covariance, or Gram matrix, S.
 
-    Each knockoff is its column less a combination of all columns, plus noise that is independent of them:
+    Each knockoff is its column minus a linear combination of all columns, plus noise that is independent of them:
     :math:`\tilde X = X - (X - \mu) S^{-1} D + Z`, where Z has the covariance :math:`2 D - D S^{-1} D`. The columns and
     their knockoffs then have the second moments
 
     .. math:: \begin{pmatrix} S & S - D \\ S - D & S \end{pmatrix},
 
-    which do not change if a column and its knockoff change places. A column without a knockoff has :math:`D_j = 0`.
+    with a diagonal matrix D. They do not change if a column and its knockoff are swapped. A column without a knockoff
+    has :math:`D_j = 0`.
 
     Attributes
     ----------
     tested : array of int, shape (m,)
         The columns with a knockoff.
     diagonal : array, shape (m,)
-        D for these columns: the covariance of a column and its knockoff is smaller by so much than the variance.
+        The diagonal of D for these columns: the variance of a column minus its covariance with its knockoff.
     regression : array, shape (d, m)
         The columns of :math:`S^{-1} D`.
     factor : array, shape (m, m)
@@ -160,7 +161,7 @@ class KnockoffPlan:
         tested: np.ndarray | None = None,
         name: Callable[[int], str] | None = None,
     ) -> KnockoffPlan:
-        """Return the plan of the largest entropy, given the columns that are not tested.
+        """Return the plan of maximum entropy, given the columns that are not tested.
 
         Parameters
         ----------
@@ -169,7 +170,7 @@ class KnockoffPlan:
         tested : array of int, optional
             The columns with a knockoff. Default: all.
         name : callable, optional
-            How a message calls a column. Default: by its number.
+            Returns the name of a column in messages. Default: its number.
 
         Returns
         -------
@@ -178,7 +179,7 @@ class KnockoffPlan:
         Raises
         ------
         InvalidInputError
-            If S is not positive definite, with the first column that is a combination of others.
+            If S is not positive definite; the message names the first column that is a linear combination of others.
         """
         tested = np.arange(len(second_moments)) if tested is None else tested
         name = partial(numbered, "column") if name is None else name
@@ -197,7 +198,7 @@ class KnockoffPlan:
         return cls(tested, diagonal * scale[tested] ** 2, regression, _root(noise) * scale[tested])
 
     def gaussian(self, X: np.ndarray, mean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return knockoffs of rows that are draws of a normal distribution with covariance S.
+        """Return knockoffs of rows from a normal distribution with covariance S.
 
         Parameters
         ----------
@@ -216,7 +217,7 @@ class KnockoffPlan:
         return np.asarray(X[:, self.tested] - (X - mean) @ self.regression + noise @ self.factor)
 
     def fixed(self, X: np.ndarray, rng: np.random.Generator, beside: np.ndarray | None = None) -> np.ndarray:
-        """Return knockoffs of columns whose Gram matrix is S exactly: the noise is orthogonal to the columns.
+        """Return knockoffs of columns whose Gram matrix is exactly S, with noise that is orthogonal to the columns.
 
         Parameters
         ----------
@@ -225,7 +226,7 @@ class KnockoffPlan:
         rng : Generator
             The source of the directions of the noise.
         beside : array, shape (n,), optional
-            A further column, orthogonal to X, that the knockoffs are to be orthogonal to.
+            Another column, orthogonal to X, to which the knockoffs will also be orthogonal.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""What fits to columns and their knockoffs say about each column, and which columns that selects."""
+"""Selection of columns from the importances of columns and their knockoffs."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def knockoff_threshold(statistics: np.ndarray, fdr: float, offset: int = 1) -> f
     Parameters
     ----------
     statistics : array, shape (d,)
-        W: large if the column says more than its knockoff, negative if it says less.
+        W, positive if the column is more important than its knockoff, and negative if it is less important.
     fdr : float
         q, the level, in (0, 1).
     offset : {1, 0}
@@ -102,13 +102,15 @@ def knockoff_threshold(statistics: np.ndarray, fdr: float, offset: int = 1) -> f
     Returns
     -------
     float
-        Infinity if there is none. With ``offset=1`` that is so whenever fewer than 1 / q statistics are positive.
+        The threshold T; infinity if there is none. With ``offset=1`` there is none if fewer than 1 / q statistics are
+        positive.
 
     Notes
     -----
-    Guarantee: if the signs of the W of null columns are independent coins, given all sizes and the other signs, then
-    the expected proportion of null columns among those with W >= T is at most q with ``offset=1`` (Theorem 2 of Barber
-    and Candes); with ``offset=0`` the expectation of V / (R + 1/q) is, V of R columns being null (Theorem 1).
+    Guarantee: if the signs of W of the null columns are independent and symmetric, given all absolute values and the
+    other signs, the expected proportion of null columns among those with W >= T is at most q with ``offset=1`` (Theorem
+    2 of Barber and Candes). With ``offset=0`` the expectation of V / (R + 1/q) is at most q, if V of R columns are null
+    (Theorem 1).
 
     References
     ----------
@@ -127,20 +129,20 @@ def knockoff_threshold(statistics: np.ndarray, fdr: float, offset: int = 1) -> f
 
 
 def knockoff_e_values(statistics: np.ndarray, threshold: float) -> np.ndarray:
-    r"""Return the e-value of each column: :math:`d \, 1[W_j \ge T] / (1 + \#\{i : W_i \le -T\})`.
+    r"""Return the knockoff e-value of each column, :math:`d \, 1[W_j \ge T] / (1 + \#\{i : W_i \le -T\})`.
 
     Parameters
     ----------
     statistics : array, shape (d,)
-        W: large if the column says more than its knockoff, negative if it says less.
+        W, positive if the column is more important than its knockoff, and negative if it is less important.
     threshold : float
-        T, as of `knockoff_threshold` at any level.
+        T, from `knockoff_threshold` at any level.
 
     Returns
     -------
     array, shape (d,)
-        Those of the null columns have an expected sum of at most d (Ren and Barber 2024). A mean over several
-        draws of the knockoffs, which depend on each other, has so too.
+        The e-values. The expected sum over the null columns is at most d (Ren and Barber 2024); this also holds for the
+        mean over several dependent draws of the knockoffs.
 
     References
     ----------
@@ -158,9 +160,9 @@ def knockoff_e_values(statistics: np.ndarray, threshold: float) -> np.ndarray:
 
 
 def select_by_e_values(e_values: np.ndarray, fdr: float) -> np.ndarray:
-    r"""Return the columns that the Benjamini-Hochberg procedure for e-values selects.
+    r"""Return the columns that the Benjamini-Hochberg procedure for e-values (e-BH) selects.
 
-    They are the largest number k of columns of which each has an e-value of at least d / (q k).
+    It selects the k columns with the largest e-values, for the largest k such that each of them is at least d / (q k).
 
     Parameters
     ----------
@@ -177,8 +179,8 @@ def select_by_e_values(e_values: np.ndarray, fdr: float) -> np.ndarray:
     Notes
     -----
     Guarantee: the false discovery rate is at most q if the e-values of the null columns have an expected sum of at most
-    d, however they depend on each other (Wang and Ramdas 2022, *False discovery rate control with e-values*, Journal of
-    the Royal Statistical Society B 84).
+    d, under any dependence (Wang and Ramdas 2022, *False discovery rate control with e-values*, Journal of the Royal
+    Statistical Society B 84).
 
     Examples
     --------

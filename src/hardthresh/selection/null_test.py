@@ -1,4 +1,4 @@
-"""Is there anything to find? A permutation test of the model without features."""
+"""A permutation test of the hypothesis that no column predicts the target."""
 
 from __future__ import annotations
 
@@ -30,39 +30,40 @@ def null_p_value(
     seed: int,
     row_groups: np.ndarray | None = None,
 ) -> float:
-    r"""Return the p-value of a permutation test that no column predicts better than the null model.
+    r"""Return the p-value of a permutation test of the hypothesis that no column predicts better than the null model.
 
-    The statistic is the sum of the ten largest scores :math:`g_j^2 / h_j`, with g the gradient at the null model and
-    :math:`h_j` the mean square of what the null model's columns leave of column j; with several outputs the scores of a
-    column are added up. Its distribution is that of 199 random orders of the rows' derivatives, each less its
-    projection on the null model's columns. Rows of unequal weights, and groups of rows, cannot be exchanged; then the
-    derivatives of random rows, or groups, change sign.
+    The statistic is the sum of the ten largest scores :math:`g_j^2 / h_j`, where g is the gradient at the null model
+    and :math:`h_j` the mean square of column j after projecting out the columns of the null model. With several
+    outputs, the scores of a column are summed. Its null distribution is estimated from 199 random permutations of the
+    derivatives of the rows, with the columns of the null model projected out. Rows of unequal weights, and groups of
+    rows, are not exchangeable; for these, random signs of the rows or groups replace permutations.
 
     Parameters
     ----------
     objective : LinearModel or MultiOutputModel
         The model.
     slope : array, shape (n,) or (n, q)
-        The derivative of the objective by the predictions of each row, at the null model.
+        The derivative of the objective with respect to the prediction of each row, at the null model.
     free : tuple of int
         The columns of the null model, which are not tested.
     signs : array, shape (d,), optional
-        The signs that coefficients may have, of one output; 0 for any.
+        The signs that coefficients may have, for one output; 0 for any sign.
     seed : int
         Seed of the permutations.
     row_groups : array of int, shape (n,), optional
-        The group of each row; rows of one group depend on each other.
+        The group of each row; rows of one group may be dependent.
 
     Returns
     -------
     float
-        In (0, 1]. Exact if rows could be exchanged under the null model, which is so without weights, groups, offsets
-        and free columns but an intercept; else approximate for many rows, or groups.
+        The p-value in (0, 1]. Guarantee: exact if the rows are exchangeable under the null model, that is, without
+        weights, groups, offsets and free columns other than an intercept; otherwise approximate for many rows or
+        groups.
 
     Notes
     -----
-    Cost: 200 products of the data with a vector, and one for each free column, which BLAS does at a third of a pass
-    each.
+    Cost: 200 products of the data with a vector, and one for each free column, each of which BLAS computes in about a
+    third of the time of a data pass.
 
     References
     ----------

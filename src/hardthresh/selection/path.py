@@ -1,4 +1,4 @@
-"""Fits for a range of budgets."""
+"""Fits for a range of values of k (budgets)."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ def path(
     tol: float = 1e-8,
     **options: Any,
 ) -> Iterator[Result]:
-    """Yield the result for each budget in turn; with several ridges, for each budget with the first one, and so on.
+    """Yield the result for each budget (k) in turn; with several ridges, all budgets for one ridge after another.
 
     Parameters
     ----------
     objective : Objective
         f.
     constraint : callable
-        The constraint of a budget, for example ``Sparsity``.
+        Returns the constraint of a budget, for example ``Sparsity``.
     budgets : iterable of int
-        In the order to yield them; increasing for a useful warm start.
+        The values of k, in the order in which results are yielded; increasing for a useful warm start.
     solver : Solver, optional
-        Default: chosen for each budget as by `minimize`, but ``WorkingSet(effort="fast")`` in the place of
+        Default: chosen for each budget as in `minimize`, with ``WorkingSet(effort="fast")`` instead of
         ``WorkingSet()``, because most results of a path only have to be compared with their neighbours. Call `minimize`
-        for the budget that you choose.
+        with the budget that you finally choose.
     alphas : iterable of float, optional
-        Ridges >= 0 on the coordinates that are not free, in the place of the one of f, a `LinearModel`. Each gives a
-        path of its own, and each result carries the objective with its ridge, so that ``min(path(...), key=ebic)``
+        Ridges >= 0 on the coordinates that are not free; they replace that of f, which has to be a `LinearModel`. Each
+        ridge has its own path, and each result contains the objective with its ridge, so ``min(path(...), key=ebic)``
         chooses the budget and the ridge together.
     warm_start : bool
-        Whether each fit starts from the last one's answer, so that an answer depends on the budgets before it, and all
-        budgets after a perfect fit get that fit. Without it, a solver that shares no work between budgets returns the
-        answers of each budget alone. `WorkingSet` searches all budgets together, so that an answer may be better or
-        worse than alone.
+        Whether each fit starts from the previous solution. Solutions then depend on the previous budgets, and all
+        budgets after a perfect fit return this fit. Without a warm start, a solver that shares no work between budgets
+        returns the same solutions as for each budget alone. `WorkingSet` searches all budgets together, so a solution
+        may be better or worse than for the budget alone.
     tol : float
         As for `minimize`.
     **options
@@ -63,21 +63,21 @@ def path(
     Raises
     ------
     InvalidInputError
-        For budgets or ridges that are one number, and as by `minimize`.
+        For budgets or ridges that are a single number, and as raised by `minimize`.
     CapabilityError
-        For `alphas` with an objective that is no `LinearModel`.
+        For `alphas` with an objective that is not a `LinearModel`.
 
     Notes
     -----
-    Without `warm_start` the budgets of `WorkingSet`, the default solver of linear models, run side by side: they share
-    the Gram matrix, the forward path, and each product with the data, so that fifty budgets cost a few times what one
-    does. Their results come when the last of them is done, and their passes and seconds are those of all. With the
-    default effort "fast" f is about 2 % above the lowest known value on average (see the guide to speed), and fifty
-    budgets take a fifth to a third of the time that they take with "balanced".
+    Without `warm_start`, the budgets of `WorkingSet`, the default solver of linear models, run together: they share the
+    Gram matrix, the forward path, and each product with the data, so fifty budgets cost a few times as much as one. The
+    first result is yielded when all are done, and the passes and seconds of each are those of all. With the default
+    effort "fast" f is about 2 % above the lowest known value on average (see the guide to speed), and fifty budgets
+    take a fifth to a third of the time that they take with "balanced".
 
     See Also
     --------
-    Path : What it yields as a sequence, with criteria and a table.
+    Path : The results as a sequence, with criteria and a table.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A permutation test of a whole procedure: does any fit of it find more than in targets that belong to other rows?"""
+"""A permutation test of a whole estimation procedure."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ _GAIN = "gain in the held-out score"
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PermutationTest:
-    """The result of a permutation test; ``print`` shows it as sentences.
+    """The result of a permutation test; ``print`` shows it as text.
 
     Attributes
     ----------
     p_value : float
-        The share of the orders of the targets, that of the data among them, with a statistic as small; in (0, 1].
+        The share of permutations, including that of the data, whose statistic is at most that of the data; in (0, 1].
     statistic : float
-        The statistic of the data; smaller is a better fit.
+        The statistic of the data; a smaller value is a better fit.
     statistics : array, shape (n_permutations,)
-        That of each random order; NaN where the fit failed.
+        The statistic of each random permutation; NaN if the fit failed.
     what : str
-        What the statistic is, in words; it is minus the "gain in the held-out score".
+        The name of the statistic. If it is "gain in the held-out score", `statistic` is minus this gain.
     n_failed : int
-        How many fits to random orders failed or did not converge. They count as if they fitted as well as that to the
-        data, so that the p-value is too large rather than too small.
+        The number of fits to permutations that failed or did not converge. They count as fits that are as good as that
+        to the data, so the p-value is conservative.
     failure : str
-        Why the first of them did; empty if none did.
+        Why the first of these fits failed; empty if none failed.
     """
 
     p_value: float
@@ -58,7 +58,7 @@ class PermutationTest:
     failure: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as numbers, words and lists, which `json` can write; None stands for NaN."""
+        """Return the result as a dict of numbers, strings and lists, which `json` can write; None stands for NaN."""
         return {
             "p_value": self.p_value,
             "statistic": self.statistic,
@@ -99,33 +99,33 @@ def permutation_test(
     progress: bool = False,
     **params: Any,
 ) -> PermutationTest:
-    r"""Test whether an estimator finds more in the data than in targets that were assigned to the rows at random.
+    r"""Test whether an estimator fits the data better than randomly permuted targets.
 
     .. math:: p = \frac{1 + \#\{b : f_b \le f\}}{1 + B}
 
-    with f the statistic of the fit to the data, and :math:`f_b` those of fits to B random orders of the targets. The
-    whole procedure is repeated for each order, the choice of the number of features and of the ridge included. Weights,
-    offsets, strata and whatever else has one entry per row stay with their targets.
+    where f is the statistic of the fit to the data, and :math:`f_b` are those of the fits to B random permutations of
+    the targets. The whole procedure is repeated for each permutation, including the choice of the number of features
+    and of the ridge. Weights, offsets, strata and other arrays with one entry per row are permuted with the targets.
 
     Parameters
     ----------
     estimator : estimator
-        A sparse linear model, with cross-validation or without, or with `statistic` any estimator. It is cloned.
+        A sparse linear model, with or without cross-validation, or any estimator if `statistic` is given. It is cloned.
     X, y :
-        Data, as its `fit` takes them. Beside a table in blocks, y has the targets of all rows: its own are not in one
-        place, so that they have no random order.
+        Data, as its `fit` accepts them. For a table in blocks, y must contain the targets of all rows, because targets
+        inside the blocks cannot be permuted.
     n_permutations : int
         B, >= 1; the p-value is at least 1 / (1 + B).
     statistic : callable, optional
-        Returns a number for a fitted estimator, smaller for a better fit. By default, for cross-validation minus the
-        best mean held-out score, less that of no features; for a criterion its least value; else the objective of the
-        fit, of so many features.
+        Returns a number for a fitted estimator, smaller for a better fit. Default: with cross-validation, the mean
+        held-out score without features minus the best mean held-out score; with an information criterion, its smallest
+        value; otherwise the objective of the fit.
     random_state : int or RandomState, optional
-        The seed of the orders.
+        The seed of the permutations.
     n_jobs : int, optional
-        How many fits run at a time, as for joblib.
+        The number of fits that run in parallel, as in joblib.
     progress : bool
-        Whether a line on standard error shows how many are done.
+        Whether to show a progress line on standard error.
     **params : dict
         Other parameters of `fit`, such as `sample_weight`, `offset` and `strata`.
 
@@ -136,27 +136,27 @@ def permutation_test(
     Raises
     ------
     InvalidInputError
-        For settings out of range, `groups` of rows, estimators without a default statistic, and blocks with weights or
-        offsets of their own, which have to stay with the targets.
+        For settings out of range, `groups` of rows, estimators without a default statistic, and tables in blocks that
+        contain weights or offsets, which would have to be permuted with the targets.
     CapabilityError
-        For a table in blocks without y, or whose rows are not counted yet.
+        For a table in blocks without y, or with an unknown number of rows.
     ValueError
-        As the estimator does for the data.
+        As raised by the estimator for the data.
 
     Notes
     -----
-    The p-value is exact for the hypothesis that the rows of X and the targets, with what stays with them, are
-    independent and the rows exchangeable, whatever the estimator and the statistic: :math:`P(p \le t) \le t`. Columns
-    that are always included are permuted against, too, so that it is no test of the others given these. Rows of groups
-    that depend on each other are not exchangeable, and refused.
+    Guarantee: for any estimator and statistic, the p-value is exact, :math:`P(p \le t) \le t`, under the hypothesis
+    that the rows of X are independent of the targets (with what is permuted with them) and exchangeable. Targets are
+    also permuted relative to always-included columns, so the test is not conditional on these. Dependent rows in groups
+    are not exchangeable and raise an error.
 
-    A small p-value says that the procedure found something. It does not say that each feature that it found is real.
+    A small p-value shows that the procedure found a relation to the target. It does not show that each chosen feature
+    has an effect.
 
-    Cost: B + 1 fits, each of which reads a table in blocks a few times. `hardthresh.selection.null_p_value`, which the
-    estimators with cross-validation use to tell whether any model is better than none, tests nearly the same hypothesis
-    at the cost of a few fits, by the sum of the ten largest scores of single columns. It refits nothing, and allows for
-    columns that are always included, for weights and for groups, but it does not see what only several features show
-    together.
+    Cost: B + 1 fits, each of which takes a few passes over a table in blocks. `hardthresh.selection.null_p_value`,
+    which the estimators with cross-validation use, tests nearly the same hypothesis at the cost of a few fits, by the
+    sum of the ten largest scores of single columns. It needs no refits, and takes account of always-included columns,
+    weights and groups, but it does not detect effects that only several features show together.
 
     References
     ----------

@@ -15,26 +15,26 @@ from hardthresh.core.randomness import Purpose, generator, random_halves, rows_b
 
 Kind = Literal["unimodal", "worst_case"]
 _ROUNDING = 1e-9
-"""A threshold this close to a possible frequency is it: .7 times 100 is 70 but for rounding."""
+"""A threshold this close to a possible frequency is it: .7 times 100 is 70 up to rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class LowProbabilityBound:
-    r"""A bound on the expected number of features of low selection probability that stability selection takes.
+    r"""A bound on the expected number of features of low selection probability that stability selection selects.
 
-    ``print`` it to read what it says, and what it does not. With q the mean number of features chosen on a half of the
-    rows, d the number of candidates and :math:`\theta = q / d`, it is about the features that a half chooses with a
-    probability of at most :math:`\theta`: those that are chosen no more often than at random. It is not about features
-    without effect, of which those that are correlated with one that has an effect are often chosen.
+    ``print`` shows it as text, with its assumptions. Let q be the mean number of features chosen on a half of the rows,
+    d the number of candidates and :math:`\theta = q / d`. The bound concerns the features that a half chooses with a
+    probability of at most :math:`\theta`, that is, no more often than at random. It does not concern features without
+    effect, which may often be chosen if they are correlated with a feature that has an effect.
 
     Attributes
     ----------
     value : float
         The bound.
     kind : {"unimodal", "worst_case"}
-        The bound that it is: see `low_probability_bound`.
+        The kind of the bound; see `low_probability_bound`.
     reason : str
-        Why it is not the one that was asked for; empty if it is.
+        Why the bound is not of the requested kind; empty if it is.
     n_chosen : float
         q.
     n_candidates : int
@@ -42,9 +42,10 @@ class LowProbabilityBound:
     n_pairs : int
         The number of complementary pairs.
     threshold : float
-        The least frequency of a feature that is taken: a multiple of ``1 / (2 n_pairs)``.
+        The smallest frequency of a selected feature, a multiple of ``1 / (2 n_pairs)``.
     n_left_out : int
-        The number of further pairs, which were left out as a half could not be fitted. The theorems have none of these.
+        The number of other pairs that were excluded because a half could not be fitted. The theorems assume that there
+        are none.
     """
 
     value: float
@@ -101,15 +102,15 @@ def low_probability_bound(
     Parameters
     ----------
     n_chosen : float
-        q, the number of features that are chosen on a half, or its mean; between 0 and d.
+        q, the number of features chosen on a half, or its mean, 0 <= q <= d.
     n_candidates : int
         d >= 1, the number of features to choose from.
     n_pairs : int
         B >= 1, the number of complementary pairs of halves.
     threshold : float
-        :math:`\tau`, above 1/2 and at most 1. Frequencies are multiples of 1/2B, so it counts as the next of these.
+        :math:`\tau`, 1/2 < threshold <= 1. It is rounded up to a multiple of 1/2B, as frequencies are.
     kind : {"unimodal", "worst_case"}
-        The bound. That of the worst case is returned, and `reason` says why, where Theorem 2 does not apply.
+        The kind of the bound. If Theorem 2 does not apply, the worst-case bound is returned, and `reason` says why.
 
     Returns
     -------
@@ -122,7 +123,8 @@ def low_probability_bound(
 
     Notes
     -----
-    Where the number of chosen features varies between halves, q is its mean; the theorems hold for its expectation.
+    Guarantee: Theorems 1 and 2. If the number of chosen features varies between halves, q is its mean, whereas the
+    theorems hold for its expectation.
 
     References
     ----------
@@ -168,7 +170,7 @@ def checked_threshold(threshold: Any) -> float:
 def complementary_pairs(
     n: int, n_pairs: int, seed: int, labels: np.ndarray | None = None
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return pairs of halves of some rows that have no row in common.
+    """Return complementary pairs: pairs of disjoint halves of the rows.
 
     Parameters
     ----------
@@ -177,15 +179,15 @@ def complementary_pairs(
     n_pairs : int
         The number of pairs.
     seed : int
-        A seed. More pairs begin with the same ones.
+        The seed. With the same seed, a larger number of pairs starts with the same pairs.
     labels : array, shape (n,), optional
-        Labels of the rows, such as classes. The halves of a pair have as many rows of each label as the other, or one
-        more.
+        Labels of the rows, such as classes. The numbers of rows of each label in the two halves of a pair differ by at
+        most one.
 
     Returns
     -------
     list of pairs of arrays of int, each of shape (n // 2,)
-        The rows of both halves, increasing. If n is odd, a row is in neither, another one for each pair.
+        The rows of both halves, increasing. If n is odd, one random row of each pair is in neither half.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The least value of a function of whole numbers with one valley, at few of these."""
+"""The minimum of a unimodal function of integers, from few values."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ _BESIDE = 2
 
 
 def golden_section(values: Callable[[Sequence[int]], Iterable[float]], largest: int) -> dict[int, float]:
-    r"""Return a function at the numbers of 1 .. K that a search for its least value tries.
+    r"""Return the values of a function at the numbers that a golden-section search for its minimum on 1, ..., K tries.
 
-    First the powers of two and K are tried together. Between the neighbours of the best of them golden-section search
-    on whole numbers goes on, which Fibonacci numbers divide: of two numbers inside an interval the one of the larger
-    value becomes its new end. Then all numbers within 2 of the best one are tried too, again if one of them is better.
+    First the powers of two and K are tried together. Between the neighbours of the best of these, a golden-section
+    search on integers (by Fibonacci numbers) follows: of two numbers inside the interval, the one with the larger value
+    becomes its new end. Then all numbers within 2 of the best one are tried, repeatedly as long as one of them is
+    better.
 
     Parameters
     ----------
     values : callable
-        Returns the values at some numbers, increasing and not asked for before. NaN counts as infinity.
+        Returns the values at given increasing numbers, each of which is requested only once. NaN counts as infinity.
     largest : int
         K >= 1.
 
@@ -34,15 +35,15 @@ def golden_section(values: Callable[[Sequence[int]], Iterable[float]], largest: 
     Raises
     ------
     InvalidInputError
-        If K is no positive integer.
+        If K is not a positive integer.
 
     Notes
     -----
-    Of a function that falls strictly before its minimum and rises strictly after it, as far as it is finite, the
-    minimum is among them, and they are at most :math:`\log_2 K + \log_\varphi K + 5` numbers, with the golden ratio
-    :math:`\varphi`. Of other functions a local minimum is: heuristic. Golden-section search from the start would take
-    fewer numbers, but held-out scores are uneven far beyond the best number, where its first steps look. Where two
-    values are equal the smaller number counts as the better one.
+    Guarantee: if the function is strictly decreasing before its minimum and strictly increasing after it, where it is
+    finite, the minimum is among the numbers tried, of which there are at most :math:`\log_2 K + \log_\varphi K + 5`,
+    with the golden ratio :math:`\varphi`. For other functions the result contains a local minimum (heuristic).
+    Golden-section search without the powers of two would try fewer numbers, but its first ones are far beyond the best
+    number, where held-out scores are irregular. Of two numbers with equal values, the smaller one counts as better.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Algorithms, and the public entry points that choose one."""
+"""Algorithms, and the functions `minimize` and `iterate`, which choose one."""
 
 from .accelerated import AcceleratedIHT
 from .auto import choose_solver, iterate, minimize

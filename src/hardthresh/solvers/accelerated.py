@@ -113,20 +113,20 @@ def _momentum_as_rule(fields: Fields) -> Fields:
 @register("solver", "accelerated", _examples, upgrades=[_step_as_rule, _momentum_as_rule])
 @dataclass(frozen=True, slots=True)
 class AcceleratedIHT(Solver):
-    r"""Iterative hard thresholding with momentum: safeguarded, or exactly as in the paper.
+    r"""Accelerated iterative hard thresholding: with momentum, safeguarded or exactly as in the paper.
 
     .. math:: T_i &= \mathrm{supp}\bigl(P_C(\nabla_{U_i^c} f(u_i))\bigr) \cup U_i, \qquad U_i = \mathrm{supp}(u_i) \\
               x_{i+1} &= P_C\bigl(u_i - \mu_i \nabla_{T_i} f(u_i)\bigr) \\
               u_{i+1} &= x_{i+1} + \tau_i (x_{i+1} - x_i)
 
-    The state's point is :math:`x_i`, which is always in the set; :math:`u_i` need not be.
+    The point of the state is :math:`x_i`, which is always in the set; :math:`u_i` need not be.
 
     Parameters
     ----------
     variant : {"safeguarded", "paper"}
         "paper" is Algorithm 1 exactly, which may cycle or diverge. "safeguarded" halves the step until it satisfies the
-        quadratic majorisation, and discards a step from :math:`u_i` that brings f above :math:`f(x_i)` for one from
-        :math:`x_i`, without momentum. It ends where no step decreases f.
+        quadratic majorisation. If a step from :math:`u_i` raises f above :math:`f(x_i)`, it is replaced by a step from
+        :math:`x_i` without momentum. The run ends if no step decreases f.
     momentum : Momentum, optional
         The rule for :math:`\tau`: `ConstantMomentum`, `ExactMomentum`, the minimiser along the last move within [0, 1],
         or `NesterovMomentum`. Default: `ExactMomentum` when safeguarded, but ``ConstantMomentum(0.5)`` for objectives
@@ -138,28 +138,30 @@ class AcceleratedIHT(Solver):
         ``within="direction"``, to S = T_i (Appendix B.2); `Polyak` or `SparsePolyak`. When safeguarded it is the first
         step tried.
     debias : {None, "final", "every"}
-        Whether to minimise f on the support of the point, once the run has ended (line 9) or in every iteration.
+        Whether to minimise f on the support of the point: never, at the end of the run (line 9), or in every iteration.
     restricted : bool
-        Whether to follow the gradient on :math:`T_i` (for `Rank` the tangent space), or all of it. For `Sparsity` it
-        makes a difference to ``ExactLineSearch(within="direction")`` only.
+        Whether to use the gradient restricted to :math:`T_i` (for `Rank`, to the tangent space) or the whole gradient.
+        For `Sparsity` this affects only ``ExactLineSearch(within="direction")``.
 
     Raises
     ------
     InvalidInputError
-        For words that are not listed, a momentum that is not a `Momentum`, or a step that is not a `StepRule` or has no
-        length.
+        For values that are not listed, a momentum that is not a `Momentum`, or a step that is not a `StepRule` with a
+        method `length`.
 
     Notes
     -----
     Cost: one data pass per iteration if f is quadratic, because its gradient at :math:`u_i` follows from those at the
-    points; two otherwise. Besides, 2s/d of a pass for each of the step, the momentum and every step tried.
+    points; two otherwise. In addition, 2s/d of a pass for each of the step, the momentum and every step tried, for s
+    non-zeros of d.
 
     Guarantee: "paper" with :math:`\mu = 2/(\alpha + \beta)`, where f has restricted constants alpha and beta over
     :math:`T_i`, converges linearly for least squares if :math:`|\tau|` is in the range that
-    `hardthresh.diagnostics.momentum_range` returns (Theorem 1). That condition is sufficient only, and allows no
-    momentum at all unless beta < 1.62 alpha, while in practice tau from -0.9 to about 0.9 converges.
-    "safeguarded" is monotone; that its momentum helps is measured, not proven (heuristic): with the exact momentum it
-    takes 13 iterations where IHT with step 1/L takes 160, and 44 where that takes 830 (k overshot).
+    `hardthresh.diagnostics.momentum_range` returns (Theorem 1). This condition is only sufficient. It allows no
+    momentum unless beta < 1.62 alpha, whereas in practice the method converges for tau from -0.9 to about 0.9.
+    "safeguarded" is monotone; the benefit of its momentum is measured, not proven (heuristic): with the exact momentum
+    it took 13 iterations on a problem where IHT with step 1/L took 160, and 44 instead of 830 with k above the true
+    number of non-zeros.
 
     References
     ----------

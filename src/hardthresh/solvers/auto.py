@@ -36,12 +36,12 @@ makes two, then takes a gradient for each and a second for the rest. Arbitrary."
 def choose_solver(objective: Objective, constraint: Constraint, *, tol: float = 1e-8) -> Solver:
     """Return the default solver of a problem.
 
-    That is splicing for a `Function` that is not quadratic, and at most k coordinates, groups or rows with at most 1024
-    coordinates in all; the working set for objectives with a Hessian by columns (linear models) and at most k single
-    coordinates, or for models of several outputs and at most k rows, if its Gram matrix is small; conjugate IHT for the
-    completion of matrices (objectives that ignore some coordinates, and supports that are not sets of coordinates),
-    where it takes about half the time of pursuit; else pursuit, or IHT with backtracking if the objective has no
-    curvature.
+    The default is `Splicing` for a `Function` that is not quadratic, with at most k coordinates, groups or rows, which
+    have at most 1024 coordinates together; `WorkingSet` for objectives whose Hessian is available by columns (linear
+    models) with at most k coordinates, and for models of several outputs with at most k rows, if its Gram matrix is
+    small; `ConjugateIHT` for matrix completion (objectives that ignore some coordinates, and supports that are not sets
+    of coordinates), where it takes about half the time of pursuit. Otherwise it is `HardThresholdingPursuit`, or `IHT`
+    with backtracking if the objective has no curvature.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def iterate(
     seed: int = 0,
     state: State | None = None,
 ) -> Iterator[State]:
-    """Yield the start state, then one state per iteration, for ever; see `hardthresh.core.iterate`.
+    """Yield the start state, then one state per iteration, without end; see `hardthresh.core.iterate`.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ class ConjugateIHT(Solver):
        support take a gradient step of the same length, so that the support can change; then :math:`\beta = 0` next;
     3. if f does not decrease enough, try the step without the entries outside, then without :math:`p_{t-1}`, then
        shorter steps until the quadratic majorisation holds;
-    4. if the step cannot gain anything, take one along the whole gradient, which may change the bases or coordinates;
+    4. if this step cannot decrease f, take a step along the whole gradient, which may change the bases or coordinates;
        if that does not decrease f either, the run ends.
 
     For matrices every few iterations, if f decreases slowly, 2. is a step along the whole gradient: it is restricted to
@@ -71,22 +71,21 @@ class ConjugateIHT(Solver):
     Parameters
     ----------
     tol : float
-        Least decrease that counts as progress, > 0, relative to the distance of f from its lower bound (or, if none is
-        known, from the null model).
+        The smallest decrease that counts as progress, > 0, relative to the distance of f from its lower bound (or, if
+        none is known, from its value at the null model).
     every : int
         Number of iterations, >= 1, between steps along the whole gradient.
 
     Notes
     -----
-    The default for completing a matrix. On factored points an iteration costs two products of the sparse gradient with
-    thin matrices and the decomposition of a matrix of 2r columns, never one of the full size. Cost: two data passes per
-    iteration, and the cost of ``curvature_along``; up to a pass more for each failed try. The steps along the whole
-    gradient shorten the plateaus of matrices with small singular values (a photograph of rank 60, 35 % observed: 80
-    iterations instead of 310 to 60 dB).
-    Without positive curvature along the gradient the step is found from the values of f. If the gradient is steep and
-    still no step decreases f, as at a kink, the run ends as ``STALLED``.
-    Guarantee: monotone. Without the safeguard, linear convergence to the truth from a good start: for vectors and
-    matrices under restricted isometries (Blanchard, Tanner and Wei 2015), for completion with about
+    This is the default solver for matrix completion. On factored points an iteration costs two products of the sparse
+    gradient with thin matrices and the decomposition of a matrix of 2r columns, never one of the full size. Cost: two
+    data passes per iteration, and the cost of ``curvature_along``; up to one more pass for each rejected step. The
+    steps along the whole gradient shorten the plateaus of matrices with small singular values (a photograph of rank 60,
+    35 % observed: 80 iterations instead of 310 to 60 dB). Without positive curvature along the gradient the step is
+    found from the values of f. If the gradient is steep and still no step decreases f, as at a kink, the run ends as
+    ``STALLED``. Guarantee: monotone. Without the safeguard, linear convergence to the truth from a good start: for
+    vectors and matrices under restricted isometries (Blanchard, Tanner and Wei 2015), for completion with about
     :math:`n \gtrsim r^2 (p + q) \log^2(p + q)` entries drawn at random (Wei, Cai, Chan and Leung 2020). With it, and
     with the weights of Polak and Ribiere in place of theirs, it is a heuristic.
 

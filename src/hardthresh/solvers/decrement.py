@@ -1,4 +1,4 @@
-"""How far a point is from the minimum on its support, whatever the scale of the columns."""
+"""The distance of a point from the minimum on its support, invariant to the scale of the columns."""
 
 from __future__ import annotations
 

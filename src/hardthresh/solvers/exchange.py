@@ -144,7 +144,8 @@ def try_exchanges(
 ) -> Iterator[tuple[Exchange, Candidate]]:
     """Yield each exchange with the refined point on the support it leads to; see `refine` for the effort.
 
-    Where a reading is dear, that of the columns that join serves for those `besides` them, which are asked about next.
+    Where a reading is expensive, that of the columns that join serves for those `besides` them, which are asked about
+    next.
     """
     if objective.traits.reading_is_dear and isinstance(objective, LinearObjective) and support.indices is not None:
         added = np.array([*(exchange.added for exchange in exchanges), *besides], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What a step of one column from zero gains, within bounds."""
+"""The decrease of f by a step of one column from zero, within bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""States of runs on a table in blocks: the best answers among columns that need no reading, checked on all others."""
+"""States of runs on a table in blocks: the best solutions among stored columns, checked on all columns."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ answers. Of 20 paths of 0 to 30 of 600 columns that do not correlate, all number
 with two searches, and half of them with one: pilots do not know the noise of all rows."""
 _MOST_ITERATIONS = 100
 """Limit of the iterations of a search of known columns, of which a loss almost without curvature would take thousands.
-Arbitrary: the run goes on from its answer."""
+Arbitrary: the run continues from its answer."""
 _REPLACES = 1.0
 """Columns join whose score without a chosen one is higher than that one's. Of 80 fits over blocks
 (``benchmarks/scale.py --task readings``, with correlations of .5 and .9) all have the support of the fit in memory,
@@ -54,7 +54,7 @@ def guessed_state(
     The whole algorithm runs on these columns, from nothing and from a point: they are known or kept, so that no reading
     is needed. The better answer is then evaluated on all columns, and with it, in the same reading, the fits without
     each of its columns. Where other columns have high scores there, these join by another reading, and the search is
-    repeated. The run goes on from the answer as from any other state, with the scales of the pilot's null model.
+    repeated. The run continues from the answer as from any other state, with the scales of the pilot's null model.
 
     Parameters
     ----------

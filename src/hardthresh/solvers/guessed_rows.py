@@ -1,4 +1,4 @@
-"""States of runs on classes over blocks: the best answers among columns that need no reading, checked on all others."""
+"""States of runs on classes over blocks: the best solutions among stored columns, checked on all columns."""
 
 from __future__ import annotations
 

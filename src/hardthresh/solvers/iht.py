@@ -47,7 +47,7 @@ class IHT(Solver):
 
     References
     ----------
-    Blumensath and Davies (2009); *Sparse Polyak*, equation 2 and Algorithms 1 and 2.
+    Blumensath and Davies (2009); Qiao and Maros (2025), *Sparse Polyak*, equation 2 and Algorithms 1 and 2.
 
     Examples
     --------

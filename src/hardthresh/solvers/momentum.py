@@ -21,7 +21,7 @@ from hardthresh.core.schema import stored
 class Momentum(ABC):
     r"""A rule for :math:`\tau` in :math:`u_{i+1} = x_{i+1} + \tau (x_{i+1} - x_i)`.
 
-    Rules are frozen dataclasses; what they remember travels in the state of the solver.
+    Rules are frozen dataclasses; their memory is part of the state of the solver.
     """
 
     requires: type = Objective
@@ -47,13 +47,13 @@ class Momentum(ABC):
 @stored("momentum/constant")
 @dataclass(frozen=True, slots=True)
 class ConstantMomentum(Momentum):
-    r"""The same :math:`\tau` in every iteration: 1/4 in Section 6 of the paper, 1/2 in its Appendix B.2.
+    r"""A constant :math:`\tau`: 1/4 in Section 6 of Khanna and Kyrillidis (2018), 1/2 in their Appendix B.2.
 
     Parameters
     ----------
     tau : float
-        Finite; 0 is plain iterative hard thresholding. No range is enforced, because practice allows far more than
-        theory, see `hardthresh.diagnostics.momentum_range`.
+        Finite; 0 is plain iterative hard thresholding. No range is enforced, because the method converges far beyond
+        the range of the theory, `hardthresh.diagnostics.momentum_range`.
 
     Raises
     ------
@@ -110,7 +110,7 @@ class ExactMomentum(Momentum):
 @stored("momentum/nesterov")
 @dataclass(frozen=True, slots=True)
 class NesterovMomentum(Momentum):
-    r"""Nesterov's sequence :math:`\tau_i = (t_i - 1)/t_{i+1}`, restarted when the momentum does harm.
+    r"""Nesterov's sequence :math:`\tau_i = (t_i - 1)/t_{i+1}` with adaptive restarts.
 
     The sequence is :math:`t_1 = 1, \; t_{i+1} = (1 + \sqrt{1 + 4 t_i^2})/2`.
 
@@ -122,7 +122,7 @@ class NesterovMomentum(Momentum):
     Raises
     ------
     InvalidInputError
-        For another word.
+        For another value.
 
     References
     ----------

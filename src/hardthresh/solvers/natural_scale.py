@@ -1,4 +1,4 @@
-"""The scale of each coordinate of a function of any kind, by differences of gradients."""
+"""The scale of each coordinate of a general function, by differences of gradients."""
 
 from __future__ import annotations
 

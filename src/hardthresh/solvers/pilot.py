@@ -1,5 +1,4 @@
-"""A pilot for tables that are read from a disc or from other machines: a fit to some rows, which the first reading of
-all of them checks."""
+"""A pilot fit to a sample of rows of a table in blocks, which the first pass over all rows checks."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class PursuitState(State):
 @register("solver", "pursuit", lambda: [HardThresholdingPursuit(), HardThresholdingPursuit(exchanges=4)])
 @dataclass(frozen=True, slots=True)
 class HardThresholdingPursuit(Solver):
-    r"""Gradient step, projection, then a few Newton-CG steps on the new support; it stops when nothing improves.
+    r"""Hard thresholding pursuit: a gradient step, a projection, and a few Newton-CG steps on the new support.
 
     One iteration:
 
@@ -47,15 +47,15 @@ class HardThresholdingPursuit(Solver):
        point satisfies the quadratic majorisation;
     2. if the support changes and f falls: `cg_iterations` Newton-CG steps on the new support;
     3. otherwise: minimise f on the support to the end;
-    4. at such a minimiser: escape to another support, to that of a longer step, or by an exchange: of one of the least
-       useful coordinates for the best other one; of whole groups, by a local search; or, in other structured supports,
-       of the least useful unit for what has the highest score. Take the first whose refined value is lower; if none is,
-       the run has settled.
+    4. at such a minimiser: try other supports, that of a longer step and those of exchanges: of one of the least useful
+       coordinates for the best other one; of whole groups, by a local search; or, for other structured supports, of the
+       least useful unit for the one with the highest score. Take the first whose refined value is lower; if none is,
+       the run has converged.
 
     Parameters
     ----------
     cg_iterations : int
-        Products with the Hessian on a new support, >= 1.
+        The number of products with the Hessian on a new support, >= 1.
     escapes : int
         How many times the step is doubled in search of a better support, >= 0.
     exchanges : int
@@ -66,12 +66,12 @@ class HardThresholdingPursuit(Solver):
 
     Notes
     -----
-    Needs no step size, no smoothness constant and no target. Cost: one data pass per iteration, plus about s/d of
-    one for each product with the Hessian on a support of s of d columns, plus ``1 + exchanges`` passes each time
-    nothing else improves. Without positive curvature along the gradient the step is found from the values of f;
-    where the gradient stays steep and nothing lowers f, as at a kink, the run ends as ``STALLED``.
-    Guarantee: monotone, and it settles at a basic feasible point (up to `tol`) that no
-    projected gradient step of the lengths tried improves; global optimality is not claimed (heuristic).
+    The solver needs no step size, no smoothness constant and no target. Cost: one data pass per iteration, plus about
+    s/d of one for each product with the Hessian on a support of s of d columns, plus ``1 + exchanges`` passes each time
+    nothing else improves. Without positive curvature along the gradient the step is found from the values of f; if the
+    gradient is large and no step lowers f, as at a kink, the run ends with the status ``STALLED``. Guarantee: monotone,
+    and it converges to a basic feasible point (up to `tol`), a minimum on its support that no projected gradient step
+    of the lengths tried improves. It need not be a global minimum (heuristic).
 
     References
     ----------

@@ -52,7 +52,7 @@ def refining(
     Each round solves :math:`H p = -g` on the part of the support where no bound holds, by CG, and searches along the
     projected path w + t p, t = 1, 1/2, ... Where the curvature along the gradient is zero, negative or not a number,
     the search is along the gradient, by the values of f alone. This is a generator, which yields where the host is to
-    look at a number; `refine` runs it to its end, and `in_step` several at once.
+    examine a number; `refine` runs it to its end, and `in_step` several at once.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def _expect(
 ) -> tuple[Iterator[tuple[Candidate, float]], _Expected]:
     """Return tries, and what the next round needs if the first one is accepted, as it mostly is.
 
-    It comes over with the numbers that say whether it is: one wait for each round in the place of two.
+    It comes over with the numbers that say whether it is: one wait for each round instead of two.
     """
     first = next(tries)
     at = _evaluate(space, first[0])

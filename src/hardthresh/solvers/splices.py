@@ -1,4 +1,4 @@
-"""The exchanges at one point: which sets of units are tried in the place of the chosen ones, and their refits."""
+"""The exchanges at one point: which sets of units are tried instead of the chosen ones, and their refits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CANDIDATES = 64
 _REFITTED = 3
 """How many of the sets that the model proposes are refitted: those where f is lowest at the minimisers of the model."""
 _ENTERING = 3
-"""How many units with the largest gradients are looked at in the place of a single one."""
+"""How many units with the largest gradients are examined instead of a single one."""
 _ROUGHLY = 1e-2
 """Share of the rise of f without a unit up to which the others are refitted before another takes its place."""
 _FEW_EXCHANGES = 64
@@ -38,7 +38,7 @@ _RIGHT = 0.25
 problems beside all supports, 27 end above the best without this test, 23 with a share of 0.5 and 10 with 0.25, and 5 if
 single exchanges always follow; a problem takes 63, 70, 80 and 90 gradients."""
 NEARLY = 0.1
-"""Share of a negligible decrease of f up to which a refit is the minimum while the search goes on. Arbitrary."""
+"""Share of a negligible decrease of f up to which a refit is the minimum while the search continues. Arbitrary."""
 
 
 class _Trial(NamedTuple):
@@ -187,7 +187,7 @@ class Splices:
         return [trial for value, trial in sorted(trials, key=lambda trial: trial[0])[:_REFITTED] if value < np.inf]
 
     def _replacing(self, unit: int) -> Iterator[Fit]:
-        """Yield lower points with another unit in the place of one, in the order of their gradients without that one.
+        """Yield lower points with another unit instead of one, in the order of their gradients without that one.
 
         Once another unit leads to less than a tenth of the decrease that it takes, the next ones are not tried.
         """

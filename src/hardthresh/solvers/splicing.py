@@ -1,4 +1,4 @@
-"""Splicing: exchanges of several units at once by gradients and values of f, for functions of any kind."""
+"""Splicing: exchanges of several units at once by gradients and values of f, for general functions."""
 
 from __future__ import annotations
 
@@ -53,26 +53,26 @@ class SplicingState(PursuitState):
 @register("solver", "splicing", lambda: [Splicing()])
 @dataclass(frozen=True, slots=True)
 class Splicing(Solver):
-    r"""Exchanges of several units at once, refitted by gradients alone: the default for functions of any kind.
+    r"""Splicing: exchanges of several units at once, refitted with gradients only; the default for general functions.
 
-    A unit is a coordinate, a group or a row, whatever the set chooses. One iteration tries other sets of units, and
-    goes to the first whose minimiser is lower; if there is none, the run has settled.
+    A unit is a coordinate, a group or a row, depending on the set. One iteration tries other sets of units, and moves
+    to the first whose minimum is lower; if there is none, the run has converged.
 
-    1. For m = k/2, k/4, ..., 1, the m units that raise f least when they are set to zero leave, and the m others with
-       the largest gradients :math:`\|g_G\|` enter. Where fewer than k are chosen, others enter and none leaves, for
-       m = what is free, half of it, ..., 1.
+    1. For m = k/2, k/4, ..., 1, replace the m units that raise f least when they are set to zero by the m others with
+       the largest gradients :math:`\|g_G\|`. If only k' < k units are chosen, add m units without a removal, for m = k
+       - k', half of it, ..., 1.
     2. On the quadratic model of f over the chosen units and the 64 others with the largest gradients, a local search,
        and the best exchange for each unit that may enter, propose other sets; three where f is lowest are refitted.
-    3. Where that model misleads, each unit is left out in turn, and those with the largest gradients without it are
-       tried in its place: where the Hessian on the chosen units is not positive definite, or does not tell how much f
-       rises without each of them. At most 64 single exchanges are all tried in any case.
-    4. Where no gradient leads away although fewer than k are chosen, as at a saddle, a unit enters along which f is
-       concave.
+    3. If that model is unreliable, because the Hessian on the chosen units is not positive definite or does not predict
+       the increase of f without each of them, each unit is left out in turn and replaced by the units with the largest
+       gradients without it. If there are at most 64 single exchanges, all are tried.
+    4. If all gradients vanish although fewer than k units are chosen, as at a saddle point, a unit along which f is
+       concave is added.
 
-    Refits are made by a quasi-Newton method, which passes kinks, in units in which the second derivative along each
-    coordinate is about 1; hopeless ones are given up early. Where the curvature at a start of one's own, `w0`, is
-    negative in some direction of the units that it uses, f is not convex, and the run depends on its path: then steps
-    of `HardThresholdingPursuit` go first, and splices only where these have ended.
+    Refits use a quasi-Newton method, which can pass kinks, with coordinates scaled to second derivatives of about 1;
+    unpromising refits are stopped early. If the curvature at a given `w0` is negative in some direction of its units, f
+    is not convex and the result depends on the path. The run then starts with steps of `HardThresholdingPursuit`, and
+    splices only after these have converged.
 
     Parameters
     ----------
@@ -83,16 +83,16 @@ class Splicing(Solver):
     Raises
     ------
     CapabilityError
-        By `check`, for a set without units, or of units that overlap: then `HardThresholdingPursuit` is the solver.
+        By `check`, for a set without units, or with overlapping units; use `HardThresholdingPursuit` for these.
 
     Notes
     -----
-    Cost of an iteration: a value for each chosen unit, about log2(k) refits of some 10 to 30 gradients each, one
-    or a few gradients for each coordinate that is refitted for the first time, and one for each of k + 64 units: no
-    Hessian of all coordinates is needed. The work besides grows with the cube of that number. Guarantee: monotone;
-    global optimality is not claimed (heuristic). Where the gradient stays steep and nothing lowers f, as at a kink, the
-    run ends as ``STALLED``. Units enter by their gradients: where there are more than 64 others, columns of very
-    different scales are found best after they are brought to one scale.
+    Cost of an iteration: a value for each chosen unit, about log2(k) refits of some 10 to 30 gradients each, one or a
+    few gradients for each coordinate that is refitted for the first time, and one for each of k + 64 units: no Hessian
+    of all coordinates is needed. The remaining work grows with the cube of that number. Guarantee: monotone; the result
+    need not be a global minimum (heuristic). If the gradient is large and no step lowers f, as at a kink, the run ends
+    with the status ``STALLED``. Units are added by their gradients, so bring columns of very different scales to one
+    scale if there are more than 64 other units.
 
     References
     ----------

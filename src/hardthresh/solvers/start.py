@@ -55,7 +55,7 @@ def _fit(objective: Any, constraint: Constraint, projection: Projection) -> Cand
     """Return the minimiser on the coordinates of a support.
 
     If the exponential of a large offset dominates f, each Newton step changes the prediction by only 1, so that the
-    steps continue as long as they halve f, unless f falls for ever.
+    steps continue as long as they halve f, unless f falls indefinitely.
     """
     fit = refine(objective, constraint, projection, cg_iterations=0, rounds=FULL_SOLVE)
     value = inf

@@ -146,7 +146,7 @@ def subspace(objective: Objective, constraint: Constraint, support: Support) -> 
 def is_of_columns(objective: Objective) -> bool:
     """Return whether an objective is minimised on a support as one of these columns only.
 
-    Of objectives of matrices, whose rows are few columns, that is so where a reading of all columns is dear.
+    Of objectives of matrices, whose rows are few columns, that is so where a reading of all columns is expensive.
     """
     if isinstance(objective, LinearObjective):
         return True

@@ -1,4 +1,4 @@
-"""The quadratic model of an objective at a minimiser on its support: what coordinates that leave or join it change."""
+"""The quadratic model of an objective at a minimiser on its support, and the effect of exchanges."""
 
 from __future__ import annotations
 

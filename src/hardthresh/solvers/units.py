@@ -1,4 +1,4 @@
-"""What a sparse set chooses, as units of coordinates: single ones, groups, or rows of a matrix."""
+"""The units that a sparse set chooses: single coordinates, groups, or rows of a matrix."""
 
 from __future__ import annotations
 

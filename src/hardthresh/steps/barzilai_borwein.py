@@ -1,4 +1,4 @@
-"""Barzilai and Borwein's step, measured where the points differ."""
+"""The Barzilai-Borwein step, restricted to the supports of the two points."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ class Memory:
 class BarzilaiBorwein(StepRule):
     r"""The Barzilai-Borwein step with a non-monotone safeguard.
 
-    With :math:`\Delta = w_t - w_{t-1}` and :math:`y` the difference of the gradients on the union of the two
-    supports, the long step is
-    :math:`\|\Delta\|^2 / (\Delta, y)` and the short one :math:`(\Delta, y) / \|y\|^2`.
+    With :math:`\Delta = w_t - w_{t-1}` and :math:`y` the difference of the gradients on the union of the two supports,
+    the long step is :math:`\|\Delta\|^2 / (\Delta, y)` and the short step is :math:`(\Delta, y) / \|y\|^2`.
 
     Parameters
     ----------
     kind : {"long", "short"}
-        Which of the two.
+        Which of the two steps to use.
     window : int
-        A step is halved until the value is below the largest of this many last values, less a sufficient decrease;
-        >= 1, and 1 is monotone.
+        A step is halved until the value of f is below the largest of the last `window` values minus a sufficient
+        decrease; window >= 1, and 1 is monotone.
 
     Notes
     -----
-    The restriction matters only for the short step, whose full norm grows with the dimension: differences of sparse
-    points are sparse. The first step is by `Backtracking`. Cost: s/d of a data pass per try. Heuristic.
+    The restriction to the supports affects only the short step, whose full norm :math:`\|y\|` would grow with the
+    dimension. The first step is that of `Backtracking`. Cost: s/d of a data pass for each step tried, for s non-zeros
+    of d. Guarantee: heuristic.
 
     References
     ----------

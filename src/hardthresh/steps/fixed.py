@@ -1,4 +1,4 @@
-"""The same step at every iteration."""
+"""A fixed step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Fixed(StepRule):
     Parameters
     ----------
     step : float
-        :math:`\gamma > 0`; it multiplies the gradient of the mean loss.
+        :math:`\gamma > 0`, which multiplies the gradient of the mean loss.
 
     Raises
     ------
@@ -31,9 +31,9 @@ class Fixed(StepRule):
 
     Notes
     -----
-    With :math:`\gamma = 2/(3\bar L)`, where :math:`\bar L` is the restricted smoothness constant, IHT converges
-    linearly to statistical precision (Jain, Tewari and Kar 2014); `Fixed.from_smoothness` makes it. Cost: no extra
-    data pass.
+    With :math:`\gamma = 2/(3\bar L)`, where :math:`\bar L` is the restricted smoothness constant, iterative hard
+    thresholding converges linearly to statistical precision (Jain, Tewari and Kar 2014); `Fixed.from_smoothness`
+    returns this step. Cost: no extra data pass.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def restricted_smoothness_ar1(s: int, s_star: int, *, alpha: float, omega: float
     Parameters
     ----------
     s, s_star : int
-        Budget of the solver and non-zeros of the truth, both >= 1.
+        The sparsity of the solver and the number of non-zeros of the true coefficients, both >= 1.
     alpha : float
         Sample size factor, n = ceil(alpha s log d); > 0.
     omega : float
@@ -96,7 +96,7 @@ def restricted_smoothness_ar1(s: int, s_star: int, *, alpha: float, omega: float
     Returns
     -------
     float
-        In units of the curvature of the mean loss.
+        The bound on the second derivatives of the mean loss.
 
     Raises
     ------
@@ -105,8 +105,8 @@ def restricted_smoothness_ar1(s: int, s_star: int, *, alpha: float, omega: float
 
     References
     ----------
-    *Sparse Polyak*, Section 6 (i); Loh and Wainwright (2015), Appendix D.1. The formula for the largest eigenvalue
-    is the paper's; the supremum for omega > 0 is the smaller 1/(1 - omega)^2.
+    Qiao and Maros (2025), *Sparse Polyak*, Section 6 (i); Loh and Wainwright (2015), Appendix D.1. The formula for the
+    largest eigenvalue is the paper's; the supremum for omega > 0 is the smaller 1/(1 - omega)^2.
 
     Examples
     --------

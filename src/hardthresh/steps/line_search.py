@@ -1,4 +1,4 @@
-"""Steps that look at the objective: exact along the support, and by backtracking on a majorisation."""
+"""Line searches: the exact step along the support, and backtracking on a quadratic majorisation."""
 
 from __future__ import annotations
 
@@ -177,19 +177,20 @@ class ExactLineSearch(StepRule):
     Parameters
     ----------
     within : {"support", "direction"}
-        What of the direction the step is exact for: its part on the support, or all of it. For `AcceleratedIHT` that
-        is the support of :math:`u_i` or all of :math:`T_i`.
+        The part of the direction along which the step minimises f: the part on the support, or the whole direction. For
+        `AcceleratedIHT` these are the support of :math:`u_i` and :math:`T_i`.
 
     Raises
     ------
     InvalidInputError
-        For another word.
+        For another value.
 
     Notes
     -----
-    Normalised IHT. Cost: 2s/d of a data pass per try for a linear model, else one more pass. Guarantee: for least
-    squares it is monotone and converges to an L-stationary point (Blumensath and Davies 2010, Theorem 4); for other
-    losses the curvature is that at the point, and the rule is a heuristic.
+    IHT (iterative hard thresholding) with this rule is normalised IHT. Cost: 2s/d of a data pass for each step tried
+    for a linear model, otherwise one pass. Guarantee: for least squares it is monotone and converges to an L-stationary
+    point (Blumensath and Davies 2010, Theorem 4). For other losses the rule uses the Hessian at the present point, and
+    is a heuristic.
 
     References
     ----------
@@ -254,23 +255,24 @@ class ExactLineSearch(StepRule):
 @register("step", "backtracking")
 @dataclass(frozen=True, slots=True)
 class Backtracking(StepRule):
-    r"""The largest tried step that a quadratic majorisation allows.
+    r"""Backtracking: the first step of a decreasing sequence that satisfies a quadratic majorisation.
 
-    :math:`f(w^+) \le f(w) + (\nabla f(w), w^+ - w) + \|w^+ - w\|^2 / (2\gamma)`; the first try is `grow` times the
-    last step, and a try that fails is multiplied by `shrink`.
+    :math:`f(w^+) \le f(w) + (\nabla f(w), w^+ - w) + \|w^+ - w\|^2 / (2\gamma)`; the first step tried is `grow` times
+    the last accepted step, and a step that fails is multiplied by `shrink`.
 
     Parameters
     ----------
     first : float, optional
-        The very first step to try; default the one at which the parabola through f(w), its slope and one value along
-        the leading part of the gradient has its minimum.
+        The first step to try in a run, > 0. Default: the minimiser of the parabola through f(w), its slope and one more
+        value along the hard-thresholded gradient.
     grow, shrink : float
         grow >= 1 and 0 < shrink < 1.
 
     Notes
     -----
-    Needs neither a smoothness constant nor a target, and is monotone: the majorisation implies a decrease. Cost: s/d
-    of a data pass per try. With a constant of restricted smoothness L it accepts every step below 1/L.
+    The rule needs neither a smoothness constant nor a target. Guarantee: monotone, because the majorisation implies a
+    decrease; if f has the restricted smoothness constant L, every step below 1/L is accepted. Cost: s/d of a data pass
+    for each step tried, for s non-zeros of d.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Polyak's step, classical and sparse: from the gap to a target value and the size of the gradient."""
+"""Polyak's step, classical and sparse, from the gap to a target value and the norm of the gradient."""
 
 from __future__ import annotations
 
@@ -115,14 +115,14 @@ class Polyak(_StepToTarget):
     Parameters
     ----------
     target : float, optional
-        :math:`\hat f`, the value to reach; default the objective's lower bound.
+        :math:`\hat f`, the value to reach. Default: the lower bound of the objective.
     scale : float
         c > 0.
 
     Notes
     -----
-    What *Sparse Polyak* improves on: the full gradient norm grows with the dimension, so the iterations do too.
-    Cost: no extra data pass. Heuristic under a sparsity constraint.
+    The norm of the full gradient grows with the dimension, and so does the number of iterations; `SparsePolyak` avoids
+    this. Cost: no extra data pass. Heuristic under a sparsity constraint.
     """
 
     target: float | None = None
@@ -143,25 +143,27 @@ class SparsePolyak(_StepToTarget):
     Parameters
     ----------
     target : float, optional
-        :math:`\hat f`, the value to reach; default the objective's lower bound. A target above the attainable minimum
-        caps the accuracy. Below it nothing is guaranteed: the nearer the minimiser, the longer the step. Under a
-        budget that leaves much of the gradient outside f still settled in all our experiments with c = 5, and ended
-        lower; where the support can be solved (k >= d, full rank) it never does. Keep the best iterate then, by a
-        callback (`minimize` returns the last).
+        :math:`\hat f`, the value to reach. Default: the lower bound of the objective. A target above the attainable
+        minimum limits the accuracy. With a target below it nothing is guaranteed, because the step grows as the
+        minimiser is approached. If the constraint excludes a large part of the gradient, f still converged in all our
+        experiments with c = 5, to a lower value; if f can be minimised on the support (k >= d, full rank), it never
+        converges. In this case store the best iterate by a callback, because `minimize` returns the last.
     scale : float
-        c > 0. 5 is the paper's; 1 to 2 is much faster, but only with a target that can be reached.
+        c > 0. The paper uses 5. Values of 1 to 2 are much faster, but only if the target is attainable.
     relax : float
-        r >= 1: the gradient is measured on the budget r s (2 for generalised linear models, Corollary 5).
+        r >= 1: the norm is that of the r s largest entries of the gradient (2 for generalised linear models, Corollary
+        5).
 
     Notes
     -----
-    The norm is that of the gradient's projection on the constraint's own budget, so it works for any constraint.
-    Cost: no extra data pass, one projection. Guarantee: with c = 5 and restricted strong convexity and smoothness,
-    linear convergence to the target at a rate that does not depend on the dimension (Theorem 1).
+    For other constraints the norm is that of the projection of the gradient onto the constraint relaxed by r, so the
+    rule works for any constraint. Cost: no extra data pass, one projection. Guarantee: with c = 5 and restricted strong
+    convexity and smoothness, linear convergence to the target at a rate that does not depend on the dimension (Theorem
+    1).
 
     References
     ----------
-    *Sparse Polyak*, Algorithm 1.
+    Qiao and Maros (2025), *Sparse Polyak*, Algorithm 1.
 
     Examples
     --------
@@ -243,36 +245,36 @@ class AdaptiveSparsePolyak(StepRule):
     .. math:: \gamma_t = \frac{\max(f(w_t) - \tilde f_k, 0)}{c \|\mathrm{HT}_s(\nabla f(w_t))\|^2}, \qquad
               \tilde f_{k+1} = \tfrac{1}{2} \bigl(\min_{t \le T} f(w_t) + \tilde f_k\bigr)
 
-    and every epoch starts again from the best point of the last.
+    Every epoch starts from the best point of the previous one.
 
     Parameters
     ----------
     lower_bound : float, optional
-        :math:`\tilde f_1`; default the objective's lower bound.
+        :math:`\tilde f_1`. Default: the lower bound of the objective.
     epoch_length : int
-        T >= 1. Too short an epoch raises the bound above the minimum, and the method then stalls there for good: keep
-        it at 100 or more unless the problem is known to be easy.
+        T >= 1. If the epochs are too short, the bound rises above the minimum and the method stalls permanently. Use at
+        least 100 unless the problem is known to be easy.
     scale : float
         c > 0; 10 is the paper's.
 
     Notes
     -----
-    Cost: no extra data pass, but once in a run about ten values of f. Guarantee: statistical precision with a number of
-    gradients that grows with the logarithm of the gap of the first bound, for epochs long enough (Theorem 2). The clip
-    at 0 is ours: the printed algorithm would ascend. So is the `StallWarning`, which comes once, for one of two
-    reasons.
+    Cost: no extra data pass, except about ten values of f once in a run. Guarantee: with sufficiently long epochs,
+    statistical precision after a number of gradients that grows with the logarithm of the gap of the first bound
+    (Theorem 2). Two parts are not in the paper: the maximum with 0, without which the algorithm could ascend, and the
+    `StallWarning`, which is issued once, for one of two reasons.
 
-    * The final step falls to less than 0.4 of that of the epoch before, twice in a row. Under valid bounds the gap, and
-      with it the step, halves from epoch to epoch; here f runs into a bound that it cannot pass (heuristic).
-    * f is within 1 % of its progress of the bound, below which it never comes, and yet a longer step from the best
-      point leads below the bound, by more than 5 % of the progress.
+    * The last step of an epoch is less than 0.4 of that of the previous epoch, twice in a row. With valid bounds the
+      gap, and so the step, halves with each epoch; a faster decrease indicates a bound above the minimum (heuristic).
+    * f has approached the bound to within 1 % of its total decrease, and yet a longer step from the best point leads
+      below the bound by more than 5 % of this decrease.
 
-    Silence proves nothing: a stall that costs less than this, or that no single step along the gradient leaves, is not
-    seen. Compare the end with that of a run with longer epochs.
+    The absence of a warning proves nothing: smaller stalls, and stalls that no single gradient step can leave, are not
+    detected. Compare the result with that of a run with longer epochs.
 
     References
     ----------
-    *Sparse Polyak*, Algorithm 2.
+    Qiao and Maros (2025), *Sparse Polyak*, Algorithm 2.
     """
 
     lower_bound: float | None = None

@@ -1,7 +1,7 @@
-"""Saving and loading without executing anything: one versioned format, one file of JSON.
+"""Saving and loading of models in a versioned JSON format, without executing code.
 
 `save` writes fitted estimators, results and states of runs, and settings (solvers, step rules, constraints, losses,
-stopping rules); `load` brings them back. A run that goes on from a loaded state makes the same numbers, bit for bit.
+stopping rules); `load` reads them. A run that continues from a loaded state returns bitwise identical numbers.
 
 The format, version 3
 ---------------------

@@ -1,4 +1,4 @@
-"""The file of a model, as JSON."""
+"""The JSON file of a model."""
 
 from __future__ import annotations
 

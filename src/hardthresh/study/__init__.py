@@ -6,8 +6,10 @@ the answers. `plan` simulates it before it begins; `progress` and `drift` say ho
 
 from .attributes import Attribute
 from .chosen import ChosenColumn
+from .closing import write_study
 from .drift import Drift, DriftTest, drift
 from .errors import BudgetUsed, LateAnswer, NothingToAsk, QuestionBack, RepeatedKey, StudyClosed
+from .export import write_answers, write_trail
 from .log import Event
 from .planning import Plan, plan
 from .progress import ErrorCurve, MeasuredError, Progress, progress
@@ -43,4 +45,7 @@ __all__ = [
     "drift",
     "plan",
     "progress",
+    "write_answers",
+    "write_study",
+    "write_trail",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +21,21 @@ from hardthresh.designs.formats.stored import PathLike, RawArray, cut
 def from_arrays(
     X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None, *, fold: Any = None, rows: int | None = None
 ) -> RowBlocks:
-    """Return a table in memory in blocks of rows, which are views.
+    """Return a table in memory as blocks of rows, which are views.
 
-    An array that `numpy.memmap` or ``numpy.load(path, mmap_mode="r")`` has opened is not in memory: if its rows are
-    contiguous, each block is read from the file for each reading, as by `from_file`.
+    A memory map (`numpy.memmap` or ``numpy.load(path, mmap_mode="r")``) with contiguous rows is read block by block
+    from its file in each pass, as by `from_file`.
 
     Parameters
     ----------
     X : array or scipy.sparse array, shape (n, d)
-        The columns; float32 stays, other numbers become float64, a block at a time.
+        The columns. float32 is kept; other numbers are converted to float64, a block at a time.
     y : array, shape (n,) or (n, q), optional
         The target.
     sample_weight : array, shape (n,), optional
         Non-negative weights; default: all 1.
     offset : array, shape (n,) or (n, q), optional
-        What is added to the predictions.
+        A known part of the predictions.
     fold : array, shape (n,), optional
         The fold of a cross-validation that each row belongs to.
     rows : int, optional
@@ -55,9 +56,25 @@ def from_arrays(
     >>> from_arrays(np.ones((5000, 10), dtype=np.float32), np.ones(5000), rows=2000)
     RowBlocks(5,000 x 10 float32, 3 blocks)
     """
+    if isinstance(X, list | tuple):
+        _refuse_parts(X)
     X = sp.csr_array(X) if sp.issparse(X) else as_stored(X)
     others = {"y": y, "sample_weight": sample_weight, "offset": offset, "fold": fold}
     return cut(X, {name: companion(part) for name, part in others.items()}, rows)
+
+
+def _refuse_parts(X: Sequence[Any]) -> None:
+    """Refuse a list of tables, or of pairs of a table and its targets, in the place of one table."""
+    first: Any = X[0] if len(X) else None
+    pair = isinstance(first, list | tuple) and any(np.ndim(part) == 2 for part in first if hasattr(part, "shape"))
+    if not (pair or sp.issparse(first) or (hasattr(first, "shape") and len(first.shape) == 2)):
+        return
+    what = "pairs of a table and its targets" if pair else "tables"
+    raise InvalidInputError(
+        f"X must be one table, shape (n, d), but is a {type(X).__name__} of {len(X)} {what}. Join them by "
+        "numpy.concatenate, or scipy.sparse.vstack, and give the targets as y; or write them to files, which "
+        "from_parquet and from_npz_shards read as one table"
+    )
 
 
 def from_file(
@@ -72,20 +89,22 @@ def from_file(
     skip_bytes: int = 0,
     rows: int | None = None,
 ) -> RowBlocks:
-    """Return the table in a .npy file, or in a raw file of numbers row by row, which is read in blocks.
+    """Return the table in a .npy file, or in a raw file of numbers in row-major order, which is read in blocks.
 
-    A fit reads two blocks of 32 MiB at a time, one of them while it works on the other; it does not map the file.
+    Two blocks of 32 MiB are in memory at a time: one is read while the other is processed. The file is not mapped into
+    memory.
 
     Parameters
     ----------
     path : path
-        If it ends in ``.npy``, it says itself what it holds; in C order, as `numpy.save` writes most arrays.
+        The file. A file that ends in ``.npy`` has to be in C order, as `numpy.save` writes most arrays; other files are
+        raw.
     y, sample_weight, offset, fold : array or path, optional
-        As in `from_arrays`; a path is that of a .npy file with n rows, read block by block too.
+        As in `from_arrays`, or the path of a .npy file with n rows, which is also read block by block.
     n_columns : int, optional
-        d, of a raw file alone, where it is needed.
+        d. Required for a raw file, and not allowed for others.
     dtype : dtype
-        Of the numbers of a raw file, such as ``"<f4"``, the little-endian float32.
+        The type of the numbers in a raw file, such as ``"<f4"`` for little-endian float32.
     skip_bytes : int
         Bytes before the first row of a raw file.
     rows : int, optional
@@ -100,7 +119,7 @@ def from_file(
     InvalidInputError
         If the file is not a numeric matrix in C order, or another array has another length.
     OSError
-        If it is shorter than its header says.
+        If the file is shorter than its header states.
 
     Examples
     --------

@@ -129,34 +129,34 @@ class DaskBlock(Block):
 
 
 def from_dask(X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None, *, fold: Any = None) -> RowBlocks:
-    """Return a Dask array or data frame in blocks of rows: its chunks or partitions, whose sizes may be unknown.
+    """Return a Dask array or data frame as blocks of rows: its chunks or partitions, whose sizes may be unknown.
 
-    Nothing is computed, but the lengths of unknown chunks where another array is not of Dask. Each reading of the table
-    evaluates its graph: a fit, 3 times in the median. Call ``X.persist()`` first if that takes longer than reading X
-    from the memory of the workers, and if it fits there.
+    Nothing is computed, except the lengths of unknown chunks if another array is not a Dask array. Each pass over the
+    table evaluates its graph; a fit takes 3 passes in the median. Call ``X.persist()`` first if the evaluation is
+    slower than reading X from the memory of the workers, and if X fits there.
 
     Parameters
     ----------
     X : dask.array.Array or dask.dataframe.DataFrame, shape (n, d)
-        Numeric, in chunks of rows. float32 stays, everything else becomes float64, a block at a time.
+        Numeric, in chunks of rows. float32 is kept; other types are converted to float64, a block at a time.
     y : Dask array, series or data frame, or an array in memory, shape (n,) or (n, q), optional
-        The target. Other chunks than those of X are changed to them, where the sizes of both are known.
+        The target. It is rechunked like X if the sizes of all chunks are known.
     sample_weight : as y, shape (n,), optional
         Non-negative weights; default: all 1.
     offset : as y, shape (n,) or (n, q), optional
-        What is added to the predictions.
+        A known part of the predictions.
     fold : as y, shape (n,), optional
         The fold of a cross-validation that each row belongs to.
 
     Returns
     -------
     RowBlocks
-        Without the names of the columns of an array.
+        The table. An array has no column names.
 
     Raises
     ------
     InvalidInputError
-        If X is cut between columns, a column is not numeric, or lengths or chunks differ.
+        If X is chunked along columns, a column is not numeric, or lengths or chunks differ.
 
     Examples
     --------

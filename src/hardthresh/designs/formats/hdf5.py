@@ -54,8 +54,7 @@ def from_hdf5(
 ) -> RowBlocks:
     """Return the table in a data set of an HDF5 file, which is read in blocks of whole chunks.
 
-    A data set that is stored in one piece is read like a raw file. Others are decoded by the library of HDF5, in one
-    thread at a time.
+    A contiguous data set is read like a raw file. The HDF5 library decodes others, in one thread at a time.
 
     Parameters
     ----------
@@ -64,7 +63,7 @@ def from_hdf5(
     dataset : str
         The name of X in it, such as ``"group/X"``.
     y, sample_weight, offset, fold : str or array, optional
-        As in `from_arrays`; a name is that of a data set in the file.
+        As in `from_arrays`, or the name of a data set in the file.
     rows : int, optional
         Rows of a block; default: whole chunks, of a power of two of at most 32 MiB if there are none.
 
@@ -77,7 +76,7 @@ def from_hdf5(
     MissingDependencyError
         If h5py is not installed (the extra ``hdf5``).
     InvalidInputError
-        If a data set is missing or is not numeric, or its length is another.
+        If a data set is missing, is not numeric, or has a different length.
     OSError
         If the file cannot be read.
 

@@ -87,26 +87,26 @@ def from_parquet(
     dtype: Any = None,
     rows: int | None = None,
 ) -> RowBlocks:
-    """Return the table in a Parquet file, or in a folder of them, which is read in blocks of whole row groups.
+    """Return the table in one or several Parquet files, which are read in blocks of whole row groups.
 
-    Only the columns that are needed are read: all of them for the first reading of a fit, and the chosen ones for
-    predictions and scores. Four threads decode, each with a block in memory.
+    Only the required columns are read: all in the first pass of a fit, and the chosen ones for predictions and scores.
+    Four threads decode, each with one block in memory.
 
     Parameters
     ----------
     path : path or sequence of path
-        A file; a folder, of which all files that end in ``.parquet`` or ``.pq`` are read, also in folders within it,
-        in the order of their names; or several files, in this order.
+        A file; a folder, whose files that end in ``.parquet`` or ``.pq`` are read, including those in subfolders, in
+        the order of their names; or several files in order.
     target : str or sequence of str, optional
-        The column of y, or those of several outputs; text, categories and truths are classes.
+        The column of y, or the columns of several outputs. Strings, categories and booleans are classes.
     sample_weight, offset, fold : str, optional
-        The columns of weights, of what is added to the predictions, and of the folds of a cross-validation.
+        The columns of weights, of a known part of the predictions, and of the folds of a cross-validation.
     features : sequence of str, optional
-        The columns of X; default: all others, which then have to be numeric, but the index of pandas. Missing values
-        become NaN, which a fit refuses with the row.
+        The columns of X. Default: all others except the index of pandas, which then have to be numeric. Missing values
+        become NaN, for which `fit` raises an error that names the row.
     dtype : dtype, optional
-        float32 or float64, which X is converted to; default: float32 if each column of X is float32, or an integer of
-        at most 16 bits beside such columns, and float64 otherwise.
+        The type of X, float32 or float64. Default: float32 if X has float32 columns and otherwise only integers of at
+        most 16 bits; float64 in all other cases.
     rows : int, optional
         Rows of a block, at least one row group; default: a power of two of at most 32 MiB.
 
@@ -120,7 +120,7 @@ def from_parquet(
     MissingDependencyError
         If pyarrow is not installed (the extra ``parquet``).
     InvalidInputError
-        If a column is missing or has no numbers, or the files have other columns than the first.
+        If a column is missing or not numeric, or a file has columns other than the first.
     OSError
         If a file cannot be read.
 

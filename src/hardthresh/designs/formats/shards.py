@@ -42,15 +42,15 @@ class ShardBlock(Block):
 
 
 def from_npz_shards(path: PathLike | Sequence[PathLike]) -> RowBlocks:
-    """Return the table in .npz files, each of which is a block.
+    """Return the table in .npz files, each of which is one block.
 
     Parameters
     ----------
     path : path or sequence of path
-        A folder, of which all files that end in ``.npz`` are read in the order of their names; or the files, in this
-        order. Each has a dense matrix ``X``, or ``data``, ``indices``, ``indptr`` and ``shape`` as
-        `scipy.sparse.save_npz` writes a matrix by rows (CSR); besides, if it likes, ``y``, ``sample_weight``,
-        ``offset`` and ``fold``. A file is loaded as a whole: 32 MB are a good size.
+        A folder, whose files that end in ``.npz`` are read in the order of their names; or the files in order. Each
+        file contains a dense matrix ``X``, or the ``data``, ``indices``, ``indptr`` and ``shape`` that
+        `scipy.sparse.save_npz` writes for a CSR matrix; and optionally ``y``, ``sample_weight``, ``offset`` and
+        ``fold``. A file is loaded as a whole, so about 32 MB are a good size.
 
     Returns
     -------
@@ -59,8 +59,8 @@ def from_npz_shards(path: PathLike | Sequence[PathLike]) -> RowBlocks:
     Raises
     ------
     InvalidInputError
-        If a file has no such matrix, or other columns than the first, or lacks targets, weights, an offset or folds
-        that others have.
+        If a file contains no such matrix, has columns other than the first file, or lacks targets, weights, an offset
+        or folds that others have.
     OSError
         If a file cannot be read.
 
@@ -106,14 +106,15 @@ def from_libsvm(
 ) -> RowBlocks:
     """Convert a libsvm file (svmlight) to .npz files of sparse rows, and return the table in them.
 
-    The text is read once, a part at a time. If the folder has the shards of this file already, it is not read again.
+    The text is read once, in parts. If the folder already contains the shards of this file, it is not read again.
 
     Parameters
     ----------
     path : path
         A file of lines ``target index:value index:value ...``.
     folder : path
-        Where the shards are written; it is made, or has to be empty or have the shards of the same file.
+        The folder for the shards. It is created if necessary; otherwise it has to be empty or contain the shards of the
+        same file.
     n_features : int, optional
         d; default: the largest index of the file.
     zero_based : bool
@@ -121,7 +122,7 @@ def from_libsvm(
     dtype : dtype
         float32 or float64, of the entries.
     shard_bytes : int
-        Bytes of text that become one shard.
+        Bytes of text for each shard.
 
     Returns
     -------
@@ -130,9 +131,9 @@ def from_libsvm(
     Raises
     ------
     InvalidInputError
-        If a line is not as above, an index is 0 but not `zero_based`, or the folder has other files.
+        If a line has another form, an index is 0 although `zero_based` is False, or the folder contains other files.
     OSError
-        If the file cannot be read or the folder not written.
+        If the file cannot be read or the folder cannot be written.
 
     Examples
     --------

@@ -51,11 +51,11 @@ def from_zarr(
     Parameters
     ----------
     path : path
-        The folder of the array, or of the group that it is in.
+        The folder of the array, or of the group that contains it.
     array : str
         The name of X in the group; default: the folder is the array.
     y, sample_weight, offset, fold : str or array, optional
-        As in `from_arrays`; a name is that of an array in the group.
+        As in `from_arrays`, or the name of an array in the group.
     rows : int, optional
         Rows of a block; default: whole chunks.
 
@@ -68,7 +68,7 @@ def from_zarr(
     MissingDependencyError
         If zarr is not installed (the extra ``zarr``).
     InvalidInputError
-        If chunks split the columns, an array is missing or is not numeric, or its length is another.
+        If chunks split the columns, or an array is missing, is not numeric, or has a different length.
     OSError
         If the folder cannot be read.
 

@@ -1,1 +1,1 @@
-"""Gaussian graphical models with a budget of edges."""
+"""Gaussian graphical models with at most a given number of edges."""

@@ -1,4 +1,4 @@
-"""Sparse Gaussian graphical models with a budget of edges."""
+"""Sparse Gaussian graphical models with at most a given number of edges."""
 
 from __future__ import annotations
 
@@ -31,26 +31,25 @@ from .problem import GraphProblem, Precision
     upgrades=[without_comparison("n_edges", "sparse_gaussian_graphical_model_cv", left_out=("covariance",))],
 )
 class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
-    r"""Gaussian graphical model with at most a given number of edges: an inverse covariance matrix with exact zeros.
+    r"""Gaussian graphical model with at most E edges: an inverse covariance matrix with exact zeros.
 
     .. math:: \hat W = \arg\min_{W = W^\top} \; \sum_{i=1}^p \Bigl( -\log w_{ii} + \frac{w_i^\top S w_i}{w_{ii}} \Bigr)
               + \frac{\alpha}{2} \|W\|_F^2 \quad \text{with at most } E \text{ pairs } i < j \text{ of } w_{ij} \ne 0
 
-    with the correlation matrix S of the columns and the rows :math:`w_i` of W. The minimiser says which pairs are
-    joined; on this graph the Gaussian likelihood, with the same ridge, is then maximised for `precision_`. A zero there
-    says that two columns are independent given all others.
+    with the correlation matrix S of the columns and the rows :math:`w_i` of W. The non-zeros of the minimiser define
+    the edges of the graph. `precision_` then maximises the Gaussian likelihood on this graph, with the same ridge. A
+    zero of the precision matrix means that two columns are independent given all others.
 
     Parameters
     ----------
     n_edges : int, optional
-        Largest number of pairs of columns that are joined, 0 <= n_edges <= p (p - 1) / 2. Default one edge for each
-        column.
+        E, the largest number of edges, 0 <= n_edges <= p (p - 1) / 2. Default: p, one edge for each column.
     alpha : float, optional
-        Ridge >= 0 on the entries of the precision matrix in standard units; default 0.01. With 0 the precision may be
-        infinite, as for a column that others determine.
+        Ridge penalty >= 0 on the entries of the precision matrix of the standardised columns. Default 0.01. With 0, the
+        problem may have no finite minimiser, for example if a column is a linear combination of others.
     {graph_parameters}
     covariance : {"empirical", "precomputed"}
-        Whether `fit` is given rows, or a covariance matrix.
+        Whether the input of `fit` is rows ("empirical") or a covariance matrix ("precomputed").
     {graph_run}
 
     Attributes
@@ -60,7 +59,7 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
     Raises
     ------
     ValueError
-        By `fit`, for NaN, infinity, constant columns, columns of one name, copies of a column with ``alpha=0``, a
+        By `fit`, for NaN, infinity, constant columns, duplicate column names, copies of a column with ``alpha=0``, a
         matrix that is not a covariance matrix, fewer than two rows, or settings out of range; the message says which
         and what to do. Its type is `hardthresh.core.InvalidInputError` where hardthresh found it.
 
@@ -75,19 +74,21 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
     --------
     SparseGaussianGraphicalModelCV : Chooses the number of edges and the ridge by cross-validation.
     hardthresh.objectives.GraphicalModel, hardthresh.constraints.EdgeSparsity : The problem, for `hardthresh.minimize`.
-    sklearn.covariance.GraphicalLasso : An l1 penalty instead of a budget, which also shrinks the entries it keeps.
+    sklearn.covariance.GraphicalLasso : Uses an l1 penalty instead of a number of edges, which also shrinks the entries.
 
     Notes
     -----
-    Why two steps: the pseudo-likelihood has no determinant, so a graph is found by products with the data; but it
-    ignores that W must be positive definite, and where rows are few it is not. The refit always is, and predicts
-    better (measured: the user guide compares them with `sklearn.covariance.GraphicalLasso`).
+    The fit has two steps. The first minimises a pseudo-likelihood, which has no determinant and needs only products
+    with the data; but its minimiser may not be positive definite, especially with few rows. The second step, the refit,
+    always returns a positive definite matrix, and predicts better in the measurements of the user guide, which compares
+    both with `sklearn.covariance.GraphicalLasso`.
 
-    Cost: a data pass is X times W and back, at most 4 n p^2 operations, and the default solver needs tens of them; the
-    refit some inverses of p x p matrices. A handful of dense p x p matrices is kept: p = 2000 is a matter of minutes.
+    Cost: a data pass consists of two products with X, at most 4 n p^2 operations, and the default solver needs tens of
+    passes. The refit computes several inverses of p x p matrices. A few dense p x p matrices are in memory; p = 2000
+    takes minutes.
 
-    Guarantee: that of the solver for the graph (heuristic, see `hardthresh.solvers.HardThresholdingPursuit`); on the
-    graph, the likelihood with its ridge is convex and its maximum is found up to `tol`.
+    Guarantee: the search for the graph is heuristic (see `hardthresh.solvers.HardThresholdingPursuit`). On a given
+    graph the penalised negative log-likelihood is convex, and its minimum is found up to `tol`.
 
     References
     ----------
@@ -144,12 +145,12 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
 
     @fit_method
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the graph, and the precision matrix on it.
+        """Find the graph, and the precision matrix on this graph.
 
         Parameters
         ----------
         X : array or data frame, shape (n_samples, p)
-            Finite numbers; float32 is computed in float32. With ``covariance="precomputed"`` a covariance matrix,
+            Finite numbers; float32 data are fitted in float32. With ``covariance="precomputed"`` a covariance matrix,
             shape (p, p).
         y : ignored
             There for pipelines.
@@ -168,7 +169,7 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
 
     @property
     def edges_(self) -> np.ndarray:
-        """The edges with the names of their columns, the strongest partial correlation first."""
+        """The edges with the names of their columns, by decreasing absolute partial correlation."""
         if not hasattr(self, "precision_"):
             raise AttributeError(f"{type(self).__name__} has no edges_ before it is fitted")
         i, j = np.nonzero(np.triu(self.precision_, 1))
@@ -193,7 +194,7 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
         Raises
         ------
         NotFittedError
-            Before `fit`, as the next three.
+            Before `fit`.
         """
         check_is_fitted(self)
         matrix: np.ndarray = super().get_precision()
@@ -240,11 +241,11 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
         Parameters
         ----------
         comp_cov : array, shape (p, p)
-            The other one.
+            The other covariance matrix.
         norm : {"frobenius", "spectral"}
             The matrix norm of the difference.
         scaling, squared : bool
-            Whether to divide the squared distance by p, and whether to return it squared.
+            Whether to divide the squared distance by p, and whether to return the squared distance.
 
         Returns
         -------
@@ -254,12 +255,13 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
         return float(super().error_norm(comp_cov, norm=norm, scaling=scaling, squared=squared))
 
     def to_networkx(self) -> Any:
-        """Return the graph for networkx, with the names of the columns as nodes.
+        """Return the graph as a networkx graph whose nodes are the column names.
 
         Returns
         -------
         networkx.Graph
-            Every column is a node, joined or not; edges have a ``partial_correlation``, and its size as ``weight``.
+            Every column is a node. Edges have the attributes ``partial_correlation`` and ``weight``, its absolute
+            value.
 
         Raises
         ------

@@ -62,30 +62,31 @@ class SparseGaussianGraphicalModelCV(CrossValidatedMixin, SparseGaussianGraphica
     .. math:: \hat E, \hat\alpha = \arg\max_{E, \alpha} \; \frac{1}{F} \sum_{f=1}^{F} \frac{1}{|f|} \sum_{i \in f}
               \log p\bigl(x_i; \hat W^{(f, E, \alpha)}\bigr)
 
-    over numbers of edges E and ridges :math:`\alpha`, with the Gaussian likelihood of the rows of each fold f under the
-    `SparseGaussianGraphicalModel` fitted to the other rows.
+    over numbers of edges E and ridges :math:`\alpha`, where p is the Gaussian density of the
+    `SparseGaussianGraphicalModel` that is fitted without the rows of fold f.
 
     Parameters
     ----------
     n_edges : iterable of int, or int, optional
-        The numbers of edges to compare, 0 <= n_edges <= p (p - 1) / 2; a single number E means 1 .. E. By default 0,
-        p/4, p/2, p, 2 p, ... are compared, until two in a row are worse than the best; then the gaps around that are
-        halved.
+        The numbers of edges to compare, 0 <= n_edges <= p (p - 1) / 2; a single number E means 1, 2, ..., E. By
+        default, 0, p/4, p/2, p, 2 p, ... are compared until two consecutive numbers are worse than the best; then the
+        intervals next to the best number are bisected.
     criterion : {"cv", "ebic", "bic", "aic"}
-        What chooses the number of edges: cross-validation, or an information criterion of fits to all rows, for which
-        `cv` and `rule` must be left out, and `refit` be True. The extended BIC is that of Foygel and Drton,
-        :math:`-2 \log L + |E| \log n + 4 \gamma |E| \log p`, of n rows and p columns.
+        How to choose the number of edges: by cross-validation, or by an information criterion of fits to all rows,
+        which requires ``refit=True`` and the defaults of `cv` and `rule`. The extended Bayesian information criterion
+        (BIC) of Foygel and Drton is :math:`-2 \log L + |E| \log n + 4 \gamma |E| \log p`, for n rows and p columns.
     ebic_gamma : float
-        Its :math:`\gamma`, between 0, the BIC, and 1.
+        :math:`\gamma` of the extended BIC, 0 <= gamma <= 1; 0 gives the BIC.
     alpha : float, optional
-        Ridge >= 0 on the entries of the precision matrix in standard units. By default, 0.3, 0.1, 0.03, 0.01 and 0.003
-        are compared as the ridge of the likelihood, which matters where rows are few; the graph, which hardly depends
-        on it, is found with 0.01. With an information criterion 0.01 alone.
+        Ridge penalty >= 0 on the entries of the precision matrix of the standardised columns. By default, the ridges
+        0.3, 0.1, 0.03, 0.01 and 0.003 of the likelihood are compared, which differ mainly with few rows; the graph,
+        which hardly depends on the ridge, is found with 0.01. With an information criterion the default is 0.01.
     {graph_parameters}
     cv : int, splitter or iterable of (train, test) indices
-        The folds, as everywhere in scikit-learn.
+        The folds, as in scikit-learn.
     rule : {"best", "one_standard_error"}
-        Take the number of edges with the best mean score, or the smallest one within a standard error of it.
+        "best" takes the number of edges with the best mean score, "one_standard_error" the smallest number whose mean
+        score is within one standard error of the best.
     n_jobs : int, optional
         The number of folds to fit at a time.
     {graph_run}
@@ -93,40 +94,41 @@ class SparseGaussianGraphicalModelCV(CrossValidatedMixin, SparseGaussianGraphica
     Attributes
     ----------
     candidates_ : array of int, shape (n_candidates,)
-        The numbers of edges compared, increasing.
+        The numbers of edges that were compared, increasing.
     scores_ : array, shape (n_candidates, n_folds)
-        The mean Gaussian log-likelihood of held-out rows, with the ridge chosen. `mean_scores_` and `standard_errors_`
-        summarise them, and `scorer_name_` names them.
+        The mean Gaussian log-likelihood of held-out rows, with the chosen ridge. `mean_scores_` and `standard_errors_`
+        are their means and standard errors over the folds, and `scorer_name_` is the name of the score.
     best_n_edges_ : int
-        The number that was chosen.
+        The number of edges that was chosen.
     one_standard_error_ : int
-        The smallest number of edges within one standard error of the best.
+        The smallest number of edges whose mean score is within one standard error of the best.
     criterion_path_ : array, shape (n_candidates,)
-        With an information criterion, in the place of scores: that of each number; smaller is better.
+        Only with an information criterion, instead of scores: the criterion of each number of edges; smaller is better.
     {graph_attributes}
 
     Raises
     ------
     ValueError
-        By `fit`, as for `SparseGaussianGraphicalModel`, also in the rows that a fold trains on, and for numbers of
-        edges, folds or a rule that cannot be used.
+        By `fit`, as for `SparseGaussianGraphicalModel`, also if only the training rows of a fold are invalid, and for
+        invalid numbers of edges, folds or rules.
 
     Warns
     -----
     UserWarning, ConvergenceWarning
-        As for `SparseGaussianGraphicalModel`; fits within the folds that did not converge are counted in one warning.
+        As for `SparseGaussianGraphicalModel`. A single warning gives the number of fits within the folds that did not
+        converge.
     SearchRangeWarning
-        If the best number of edges given, or the best default ridge, is the largest compared (the smallest, of edges),
-        and others are possible beyond it.
+        If the best of the given numbers of edges is the largest or the smallest, or the best default ridge is the
+        largest, and values beyond it are possible.
 
     See Also
     --------
-    SparseGaussianGraphicalModel : With a given number of edges.
+    SparseGaussianGraphicalModel : The model with a given number of edges.
 
     Notes
     -----
-    Guarantee: heuristic. Cost: with F folds about 12 F fits, whose tolerance is at least 1e-6; with an information
-    criterion about 12.
+    Guarantee: heuristic. Cost: about 12 F fits with F folds, with a tolerance of at least 1e-6; about 12 fits with an
+    information criterion.
 
     References
     ----------
@@ -181,12 +183,12 @@ class SparseGaussianGraphicalModelCV(CrossValidatedMixin, SparseGaussianGraphica
 
     @fit_method
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
-        """Choose the number of edges, then find the graph, and the precision matrix on it.
+        """Choose the number of edges, then fit all rows with it.
 
         Parameters
         ----------
         X, y :
-            As for `SparseGaussianGraphicalModel`, but rows in any case.
+            As for `SparseGaussianGraphicalModel`; X has to contain rows, not a covariance matrix.
         **params : dict
             ``groups``, an array of shape (n_samples,): the group of each row, for a splitter that keeps groups
             together, such as ``cv=GroupKFold(5)``. With scikit-learn's metadata routing enabled, whatever the splitter
@@ -199,7 +201,7 @@ class SparseGaussianGraphicalModelCV(CrossValidatedMixin, SparseGaussianGraphica
         Raises
         ------
         ValueError
-            As there, and for candidates or folds that cannot be used.
+            As for `SparseGaussianGraphicalModel`, and for invalid candidates or folds.
         """
         return self._fit(X, lambda rows: self._compare(rows, params))
 

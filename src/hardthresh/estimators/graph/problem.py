@@ -1,4 +1,4 @@
-"""The problem of a sparse Gaussian graphical model in standard units, and precision matrices made of its answer."""
+"""The problem of a sparse Gaussian graphical model for standardised columns, and its precision matrices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fitted linear model says about its own quality: the certificate and the summary."""
+"""The quality of a fitted linear model: certificate, proof, alternatives and summary."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ class AssessedModel(ChoosingModel):
     def certificate(
         self, X: Any = None, y: Any = None, sample_weight: Any = None, offset: Any = None
     ) -> ModelCertificate:
-        """Return what is known about the quality of the fit: first-order conditions, and exchanges of features.
+        """Check the quality of the fit: first-order optimality conditions, and exchanges of features.
 
         Parameters
         ----------
         X, y, sample_weight, offset : optional
-            Data, as in `fit`. Without them the certificate is about the training data, and computed once. With them it
-            is about these data: whether the fitted coefficients, which stay as they are, are a good answer to the
-            problem that these data and the model's parameters pose. So a loaded model can be given its training data
-            again. The model itself is not changed.
+            Data, as in `fit`. Default: the training data, for which the certificate is computed only once. With other
+            data, the certificate says how well the fitted coefficients, without a refit, solve the problem of these
+            data with the parameters of the model. Pass the training data to a model that was loaded from a file. The
+            model is not changed.
 
         Returns
         -------
@@ -64,17 +64,17 @@ class AssessedModel(ChoosingModel):
         Raises
         ------
         HardThreshError
-            Without data: if the model was loaded, unpickled or copied without ever having been certified, because it
-            does not carry the training data, or if these were changed in place since the fit.
+            Without data: if the model was loaded, unpickled or copied before its certificate was computed, because such
+            a model does not contain the training data; or if the training data were changed in place since the fit.
         ValueError
-            For data that `fit` would refuse, with other columns than the training data, or with unknown classes.
+            For data that `fit` would not accept, columns other than those of the training data, or unknown classes.
 
         Notes
         -----
-        Cost: some k + 25 to k + 50 data passes. A fitted model keeps its training data in memory, so that these
-        questions can be asked in any order; files, copies and pickles of it do not have them. For the squared loss
-        without `positive` or `bounds` the statement about exchanges is a proof; otherwise the exchanges are ranked by a
-        quadratic model and the most promising are refitted. With `groups` it costs the Hessian of each group besides.
+        Cost: about k + 25 to k + 50 data passes, and with `groups` the Hessian of each group. A fitted model keeps its
+        training data in memory for this method; files, copies and pickles of the model do not contain them. Guarantee:
+        for the squared loss without `positive` or `bounds`, the statement about exchanges is a proof. Otherwise it is
+        heuristic: the exchanges are ranked by a quadratic model, and only the most promising are refitted.
         """
         if self._is_about(X, y, sample_weight, offset):
             return self._certify(*self._problem_of(X, y, sample_weight, offset))
@@ -85,19 +85,20 @@ class AssessedModel(ChoosingModel):
         return self._certificate
 
     def summary(self, X: Any = None, y: Any = None, sample_weight: Any = None, offset: Any = None) -> Summary:
-        """Return how well the model fits, and what each chosen feature is worth to it.
+        """Return how well the model fits, and how much each chosen feature contributes.
 
-        For each feature: its coefficient, also per standard deviation; the rise of the objective when it leaves the
-        model and the others are refitted; the feature that replaces it best, and what that costs; the share of the
-        folds that choose it, after cross-validation; and a standard error. The standard errors take the features as
-        given. The same rows chose them, so that **they are too small, and not valid for confidence intervals**.
-        They come from the observed second derivatives of the objective, where statsmodels' GLM takes expected ones:
-        with a log link those differ, but for Poisson models. The shape of negative binomial counts counts as known.
+        For each feature: its coefficient, also per standard deviation; the increase of the objective when the feature
+        is removed and the others are refitted; its best substitute, and the increase of the objective with it; after
+        cross-validation, the share of the folds that choose it; and a standard error. The standard errors assume that
+        the features were chosen in advance. They were chosen on the same rows, so **the standard errors are too small,
+        and not valid for confidence intervals**. They use the observed second derivatives of the objective, whereas GLM
+        of statsmodels uses expected ones; the two differ for models with a log link other than Poisson models. The
+        shape of negative binomial counts is treated as known.
 
         Parameters
         ----------
         X, y, sample_weight, offset : optional
-            Data, as for `certificate`: without them the summary is about the training data, and computed once.
+            Data, as for `certificate`. Default: the training data, for which the summary is computed only once.
 
         Returns
         -------
@@ -111,10 +112,11 @@ class AssessedModel(ChoosingModel):
 
         Notes
         -----
-        Cost: about k + 1 data passes, and two refits for each feature of O(n k^2) per Newton step.
+        Cost: about k + 1 data passes, and two refits for each feature, with O(n k^2) operations per Newton step.
 
-        Of an average of models, coefficients are those of the average; costs, substitutes and standard errors are those
-        of the best single model, because an average minimises nothing.
+        For an average of models, the coefficients are those of the average. The increases of the objective, the
+        substitutes and the standard errors are those of the best single model, because an average is not the minimiser
+        of an objective.
         """
         if self._is_about(X, y, sample_weight, offset):
             return self._summarize(*self._problem_of(X, y, sample_weight, offset)[:2])
@@ -137,25 +139,26 @@ class AssessedModel(ChoosingModel):
         most: int = 100,
         time_limit: float | None = 0.0,
     ) -> Alternatives:
-        """Return the sets of as many features that fit nearly as well, and what takes the place of each feature.
+        """Return other sets of k features that fit nearly as well, and the substitutes of each chosen feature.
 
-        Starting at the chosen features, single ones are exchanged as long as the refitted objective rises by no more
-        than twice the tolerance. So the sets are found, and there may be others, unless a search by branch and bound,
-        which needs a `time_limit`, proves that there are none.
+        The search starts from the chosen features and exchanges one feature at a time, as long as the refitted
+        objective rises by at most twice the tolerance. It may miss some sets (heuristic). With a `time_limit`, branch
+        and bound tries to prove that there are no others.
 
         Parameters
         ----------
         X, y, sample_weight, offset : optional
-            Data, as for `certificate`: without them it is about the training data.
+            Data, as for `certificate`. Default: the training data.
         tolerance : float
-            The largest rise of the objective, as a share of its value; in (0, 1].
+            The largest relative increase of the objective, in (0, 1].
         most : int
-            The most sets to return, those of the lowest values; >= 1.
+            The largest number of sets to return, >= 1. The sets with the lowest objectives are returned.
         time_limit : float or None
-            The seconds that the exchanges and a search for a proof may take together, >= 0; None for no limit, and 0
-            for exchanges alone, of which the number is limited by `most`. The search is for the problems that `prove`
-            searches; it takes longer, the more so the larger the tolerance. Where it ends in time, ``complete`` of the
-            result is True, elsewhere ``reason`` says what ended it. Ctrl-C ends it, and what was found is returned.
+            The seconds that the exchanges and the branch and bound may take together, >= 0; None for no limit, and 0
+            for exchanges alone, whose number is limited by `most`. Branch and bound applies to the same problems as in
+            `prove`, and takes longer than there, especially with a large tolerance. If it ends within the limit,
+            ``complete`` of the result is True; otherwise ``reason`` says why it stopped. Ctrl-C stops the search, and
+            the sets found so far are returned.
 
         Returns
         -------
@@ -165,16 +168,16 @@ class AssessedModel(ChoosingModel):
         Raises
         ------
         HardThreshError, ValueError
-            As for `certificate`; and for losses with a kink, which have no second derivatives to rank exchanges by, and
-            for groups that overlap.
+            As for `certificate`; also for losses with a kink, which have no second derivatives to rank exchanges by,
+            and for overlapping groups.
 
         Notes
         -----
-        Cost: one data pass for each set from which the search goes on, and for other than squared losses one for each
-        of its features; see `hardthresh.certificates.alternative_supports`.
+        Cost: one data pass for each set from which features are exchanged; for losses other than the squared one, one
+        data pass for each feature of such a set. See `hardthresh.certificates.alternative_supports`.
 
         The dispersion of negative binomial counts, the smoothing of the pinball loss and the scale of Huber's loss are
-        those of the model.
+        fixed at their values in the model.
         """
         found = self._asked(X, y, sample_weight, offset)
         unit = read(self).unit  # a categorical column is a feature, and its levels are a group
@@ -194,41 +197,42 @@ class AssessedModel(ChoosingModel):
         resume: Proof | None = None,
         progress: bool | None = None,
     ) -> Proof:
-        """Try to prove that no other set of as many features has a lower objective.
+        """Try to prove that no other set of k features has a lower objective.
 
-        For least squares, by branch and bound: the answer is a proof, or a lower bound that rises the longer the search
-        goes on, or a better set. Of other losses and several outputs, and with categorical columns, `groups`,
-        `positive` or `bounds`, it is the lower bound that `certificate` has, only more accurate.
+        For least squares with one output, branch and bound returns a proof, a lower bound that rises during the search,
+        or a better set. For other losses and several outputs, and with categorical columns, `groups`, `positive` or
+        `bounds`, the result is a more accurate computation of the lower bound of `certificate`.
 
         Parameters
         ----------
         X, y, sample_weight, offset : optional
-            Data, as for `certificate`: without them it is about the training data.
+            Data, as for `certificate`. Default: the training data.
         time_limit : float or None
-            The seconds that the search may take, > 0; None for no limit. Ctrl-C ends it at any time, and what was
-            proved until then is returned.
+            The seconds that the search may take, > 0; None for no limit. Ctrl-C stops the search, and the bounds proved
+            so far are returned.
         resume : Proof, optional
-            What an earlier call returned, or `hardthresh.load` read: the search goes on where that one ended.
+            The result of an earlier call, possibly read by `hardthresh.load`, from which the search continues.
         progress : bool, optional
-            Whether to show a progress line; default `verbose`.
+            Whether to show a progress line. Default: the parameter `verbose` of the model.
 
         Returns
         -------
         Proof
-            ``print`` it to read it; `hardthresh.report.plot_gap` draws how the bounds met. The model is not changed.
+            ``print`` shows it as text, and `hardthresh.report.plot_gap` draws the upper and the lower bound over time.
+            The model is not changed.
 
         Raises
         ------
         HardThreshError, ValueError
-            As for `certificate`; and for a time limit that is not positive, or a proof of another problem: other data,
-            weights, offsets or always-included columns, another k or alpha. For a table in blocks also where there is
-            no search, and for more than 4,096 columns.
+            As for `certificate`; also for a time limit that is not positive, and if `resume` is the proof of a problem
+            with other data, weights, offsets, always-included columns, k or alpha. For a table in blocks, also if
+            branch and bound does not apply, and for more than 4,096 columns.
 
         Notes
         -----
-        The time may grow exponentially with k. Proofs are quick where there are more rows than columns, or with a
-        substantial ridge, and often out of reach with fewer rows than columns and a small ridge: then the gap is large,
-        which says nothing against the model. See `hardthresh.solvers.BranchAndBound` for memory and cost.
+        The time may grow exponentially with k. Proofs are fast with more rows than columns or with a large ridge, and
+        often impossible in practice with fewer rows than columns and a small ridge. The gap is then large, which does
+        not mean that the model is poor. See `hardthresh.solvers.BranchAndBound` for memory and cost.
         """
         problem, *asked = self._asked(X, y, sample_weight, offset)
         return prove_problem(

@@ -1,4 +1,4 @@
-"""The baseline hazard of a Cox model: estimated from its fit, and read at some times."""
+"""The baseline hazard of a Cox model: its estimation, and its values at given times."""
 
 from __future__ import annotations
 

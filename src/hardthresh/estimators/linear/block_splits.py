@@ -1,4 +1,4 @@
-"""Cross-validation over tables in blocks: which row is held out where, and what sums say of held-out rows."""
+"""Cross-validation over tables in blocks: the folds, and the sums over held-out rows."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class BlockedProblem(Problem):
         return points[place] if points else None
 
     def going_on(self, last: Array, chosen: Array | None) -> Array | None:
-        """Return the last fit, unless the first reading has looked at points: it is one of these, or `begin` knows."""
+        """Return the last fit, unless the first reading has examined points: it is one of these, or `begin` knows."""
         return chosen if self.objective.guessed else last
 
     def end_fit(self) -> None:

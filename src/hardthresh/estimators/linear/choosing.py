@@ -1,4 +1,4 @@
-"""The base of linear models that choose columns: which there are to choose from, and the problem of choosing k."""
+"""The base class of linear models that choose columns: the candidate columns, and the problem of choosing k."""
 
 from __future__ import annotations
 

@@ -39,16 +39,17 @@ class SparseLogisticRegression(LinearClassifier):
               + \frac{\alpha}{2} \sum_j \sigma_j^2 b_j^2, \qquad u_i = x_i^\top b + c + o_i,
               \quad \text{with at most } k \text{ non-zero } b_j
 
-    with y_i = 1 for the second of the two classes, weights s, offsets o, and :math:`\sigma_j` the standard deviation
-    of column j (1 if not standardised). More classes c = 1, ..., C have a linear predictor each,
+    with y_i = 1 for the second of the two classes and 0 for the first, weights s, offsets o, and :math:`\sigma_j` the
+    standard deviation of column j (1 if not standardised). With more than two classes c = 1, ..., C, each class has its
+    own linear predictor:
 
     .. math:: \min_{B, c} \; \frac{1}{\sum_i s_i} \sum_i s_i \Bigl(\log \sum_c e^{u_{ic}} - u_{i y_i}\Bigr)
               + \frac{\alpha}{2} \sum_j \sigma_j^2 \|b_j\|^2, \qquad u_i = B^\top x_i + c + o_i,
               \quad \text{with at most } k \text{ non-zero rows } b_j
 
-    so that a feature is chosen for all classes or for none. No class is the reference: a constant that is added to all
-    predictors of a row changes nothing, and the coefficients of least norm are taken, those of a feature, and the
-    intercepts, adding up to 0 over the classes.
+    so that a feature is chosen for all classes or for none. There is no reference class. Adding a constant to all
+    linear predictors of a row does not change the loss, so the solution of least norm is returned: the coefficients of
+    each feature, and the intercepts, sum to 0 over the classes.
 
     Parameters
     ----------
@@ -58,21 +59,25 @@ class SparseLogisticRegression(LinearClassifier):
     Attributes
     ----------
     classes_ : array, shape (n_classes,)
-        The labels. Of two classes coefficients are log-odds of the second; of more a row for each class.
+        The labels, sorted. With two classes, the coefficients are changes of the log-odds of the second; with more,
+        `coef_` has one row for each class.
     coef_ : array, shape (1, n_features) or (n_classes, n_features)
         Coefficients on the scale of the data; exactly 0 for features not chosen.
     intercept_ : array, shape (1,) or (n_classes,)
         The intercepts.
     separated_ : bool
-        Whether the chosen features separate the classes of the training rows perfectly: some coefficients of theirs put
-        every row on the side of its class, whether those of the fit do or not. The loss then falls as coefficients
-        grow, and only the ridge, or the end of the run, determines their size.
+        Whether the chosen features separate the classes of the training rows perfectly, that is, whether some
+        coefficients of these features (not necessarily the fitted ones) classify every row correctly. The loss then
+        decreases without end as the coefficients grow, and only the ridge, or the end of the run, determines their
+        size.
     {attributes}
 
     Notes
     -----
-    The default ridge is small but not zero, because few features out of many often separate the classes perfectly,
-    and then no finite coefficients are best without it. `separated_` says so whatever the ridge is.
+    {guarantee}
+
+    The default ridge is small but not zero: a few features out of many often separate the classes perfectly, and then
+    the loss has no finite minimiser without a ridge. `separated_` is computed for any ridge.
 
     Examples
     --------
@@ -120,7 +125,7 @@ class SparseLogisticRegression(LinearClassifier):
 
     @lazy
     def decision_function(self, X: Any, offset: Any = None) -> Any:
-        """Return the log-odds of the second class, or the predictors of all; only the chosen columns are read.
+        """Return the log-odds of the second class, or the linear predictors of all classes.
 
         Parameters
         ----------
@@ -132,7 +137,8 @@ class SparseLogisticRegression(LinearClassifier):
         Returns
         -------
         array, shape (n_samples,) or (n_samples, n_classes)
-            Of more than two classes the predictors, whose largest is that of the most probable class.
+            The log-odds of the second of two classes. With more classes, the linear predictor of each class; the
+            largest belongs to the most probable class.
         """
         return self._linear_predictor(X, offset, "decision_function")
 
@@ -154,7 +160,7 @@ class SparseLogisticRegression(LinearClassifier):
 
     @lazy
     def predict_log_proba(self, X: Any, offset: Any = None) -> Any:
-        """Return the logarithms of the probabilities, exact also where these underflow.
+        """Return the logarithms of the probabilities, which are accurate even where the probabilities underflow.
 
         Parameters
         ----------
@@ -202,6 +208,10 @@ class SparseLogisticRegressionCV(SparseLinearModelCV, SparseLogisticRegression):
     Attributes
     ----------
     {cv_attributes}
+
+    Notes
+    -----
+    {cv_guarantee}
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The base of classifiers: labels, their weights, and the targets that stand for them."""
+"""The base class of classifiers: labels, their weights, and their encoding as targets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ScoredByAccuracy(ClassifierMixin):
     """A classifier whose score is the accuracy of predictions, which may have an offset."""
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
-        """Return the accuracy: the share of rows, or of their weight, whose class is predicted.
+        """Return the accuracy: the share of rows, by weight, whose class is predicted correctly.
 
         Parameters
         ----------
@@ -60,16 +60,17 @@ class LinearClassifier(ScoredByAccuracy, StreamedModel):
     def partial_fit(  # type: ignore[override]  # classes come third, as in scikit-learn
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, offset: Any = None
     ) -> Self:
-        """Learn from a batch of rows, going on from those before; no row is kept.
+        """Update the model with a batch of rows, without storing the rows.
 
-        See `SparseLinearRegression.partial_fit` for what is learned and by which models.
+        See `SparseLinearRegression.partial_fit` for the algorithm and the models that have this method.
 
         Parameters
         ----------
         X, y :
-            As in `fit`; a batch may lack classes.
+            As in `fit`. A batch need not contain all classes.
         classes : array, shape (n_classes,)
-            All labels: needed in the first call, as batches may lack some, and the same later if given again.
+            All labels. Required in the first call, because a batch need not contain all classes; later calls may repeat
+            it.
         sample_weight, offset :
             As in `fit`.
 
@@ -80,8 +81,8 @@ class LinearClassifier(ScoredByAccuracy, StreamedModel):
         Raises
         ------
         ValueError
-            As of regressions; and for labels that are not among the classes, and ``class_weight="balanced"``, because
-            the classes of later rows are not known.
+            As for regressions; also for labels that are not among the classes, and with ``class_weight="balanced"``,
+            because the class frequencies of later rows are unknown.
         """
         if isinstance(self.class_weight, str):
             raise InvalidInputError(

@@ -1,4 +1,4 @@
-"""Harrell's C: how well predictions order censored times."""
+"""Harrell's concordance index C of predictions and censored times."""
 
 from __future__ import annotations
 

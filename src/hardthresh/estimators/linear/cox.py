@@ -35,7 +35,7 @@ from .survival_targets import SurvivalTargets, check_comparable, stratified, war
 @public_estimator("cox_regression", intercept_and_scale="standardize : bool", upgrades=[CHOSEN_BY_EBIC])
 @own_parameters(without=["fit_intercept"], ties="breslow")
 class SparseCoxRegression(RegressorMixin, StratifiedModel):
-    r"""Cox regression of censored times with at most k features: proportional hazards.
+    r"""Cox proportional hazards regression of censored times with at most k features.
 
     .. math:: \min_b \; \frac{1}{\sum_i s_i} \sum_{i : e_i = 1} s_i \Bigl(\log \sum_{j : t_j \ge t_i} s_j e^{u_j}
               - u_i\Bigr) + \frac{\alpha}{2} \sum_j \sigma_j^2 b_j^2, \qquad u_i = x_i^\top b + o_i,
@@ -48,28 +48,31 @@ class SparseCoxRegression(RegressorMixin, StratifiedModel):
     Parameters
     ----------
     ties : {{"breslow", "efron"}}
-        How events at equal times count: see `hardthresh.losses.Cox`. With "breslow" a weight of 2 is exactly a row
-        given twice; "efron" is less biased where many times are tied, as when they are rounded.
+        The approximation of the partial likelihood for tied events; see `hardthresh.losses.Cox`. With "breslow", a row
+        with weight 2 is equivalent to two copies of the row. "efron" is less biased if many times are tied, for example
+        because they were rounded.
     {parameters}
 
     Attributes
     ----------
     coef_ : array, shape (n_features,)
-        Coefficients on the scale of the data; exactly 0 for features not chosen. The hazard is multiplied by
-        ``exp(coef_[j])`` where feature j is larger by 1.
+        Coefficients on the scale of the data; exactly 0 for features not chosen. An increase of feature j by 1
+        multiplies the hazard by ``exp(coef_[j])``.
     means_ : array, shape (n_features,)
-        The weighted means of the columns, where the baseline hazard is that of a row.
+        The weighted means of the columns. The baseline hazard is the hazard of a row at these means.
     event_times_ : array, shape (n_event_times,), or dict from stratum to such an array
         The times of events, increasing.
     baseline_cumulative_hazard_ : array like `event_times_`, or a dict of them
-        Breslow's estimate of the cumulative hazard at these times of a row at `means_`, without an offset; with
-        ``ties="efron"`` Efron's.
+        Breslow's estimate of the cumulative hazard at these times for a row at `means_` without an offset; Efron's
+        estimate with ``ties="efron"``.
     {attributes}
 
     Notes
     -----
-    The default ridge is small but not zero, because a few features out of many often order all events, and then no
-    finite coefficients are best without it.
+    {guarantee}
+
+    The default ridge is small but not zero: a few features out of many often order all events correctly, and then the
+    loss has no finite minimiser without a ridge.
 
     References
     ----------
@@ -113,15 +116,16 @@ class SparseCoxRegression(RegressorMixin, StratifiedModel):
         X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
             Finite numbers; float32 is computed in float32. The columns of `categorical_features` may hold anything.
         y : array or data frame, shape (n_samples, 2), (n_samples, 3) or (n_samples,)
-            Columns of times, events (1, or 0 where a time is censored), and perhaps strata, in this order; or a
-            structured array or a data frame of two columns, one of times and one of truths, the events; or times alone,
-            all of them those of events. Only the order of the times counts.
+            Columns of times, events (1 for an event, 0 for a censored time) and optionally strata, in this order; or a
+            structured array or a data frame with two columns, one of times and one of booleans, which are true for
+            events; or times alone, if no time is censored. Only the order of the times matters.
         sample_weight : array, shape (n_samples,), optional
-            Non-negative weights; with ``ties="breslow"`` weight 2 is a row given twice, weight 0 a row left out.
+            Non-negative weights. A row with weight 0 is ignored; with ``ties="breslow"`` a row with weight 2 is
+            equivalent to two copies of the row.
         offset : array, shape (n_samples,), optional
-            A known part of the log relative hazard.
+            A known part of the log relative hazard, which is added to x'b.
         strata : array, shape (n_samples,), optional
-            A label for each row; the rows of each label have a baseline hazard of their own.
+            A label for each row. Each label has its own baseline hazard.
 
         Returns
         -------
@@ -130,15 +134,15 @@ class SparseCoxRegression(RegressorMixin, StratifiedModel):
         Raises
         ------
         ValueError
-            For NaN, infinity, wrong lengths, no event, columns of y whose order is doubtful, or settings out of range;
-            the message says which and what to do.
+            For NaN, infinity, wrong lengths, targets without an event, columns of y in an ambiguous order, or settings
+            out of range; the message says which and what to do.
 
         Warns
         -----
         NothingFoundWarning
             If "auto" chooses no feature, or there are too few rows to choose any.
         SearchRangeWarning
-            If "auto" chooses as many as it compares, and others are possible beyond it.
+            If "auto" chooses the largest number that it compares, and larger numbers are possible.
         UserWarning
             For times that are not positive.
         """
@@ -155,15 +159,15 @@ class SparseCoxRegression(RegressorMixin, StratifiedModel):
         X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
             Data.
         offset : array, shape (n_samples,), optional
-            A known part of it.
+            A known part of the log relative hazard, which is added to x'b.
         """
         return self._linear_predictor(X, offset, "predict")
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, strata: Any = None) -> float:
-        """Return Harrell's C, the share of comparable pairs of rows whose predictions are in the right order.
+        """Return Harrell's concordance index C: the share of comparable pairs of rows in the right order.
 
-        A pair is comparable if one row has an event while the other is known to go on; equal predictions count half,
-        and pairs are of one stratum.
+        Two rows of the same stratum are comparable if one has an event at a time when the other is known to be free of
+        events. Pairs with equal predictions count half.
 
         Parameters
         ----------
@@ -173,7 +177,7 @@ class SparseCoxRegression(RegressorMixin, StratifiedModel):
         Returns
         -------
         float
-            0.5 for predictions at random, 1 for the right order; NaN if no pair is comparable.
+            C in [0, 1]: 0.5 in expectation for random predictions, 1 for a perfect order; NaN if no pair is comparable.
         """
         u = to_numpy(self.predict(X, offset))
         given = self._validate(X, stratified(y, strata), sample_weight, offset, reset=False)
@@ -181,33 +185,35 @@ class SparseCoxRegression(RegressorMixin, StratifiedModel):
         return concordance(given.y, u, weights)
 
     def predict_cumulative_hazard(self, X: Any, times: Any = None, offset: Any = None, strata: Any = None) -> Any:
-        """Return the cumulative hazard of each row up to some times, shape (n_samples, n_times).
+        """Return the cumulative hazard of each row at given times, shape (n_samples, n_times).
 
         Parameters
         ----------
         X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
             Data.
         times : array, shape (n_times,), optional
-            Default: all times of events, `event_times_`.
+            The times, in the unit of the training times. Default: all event times, `event_times_`.
         offset : array, shape (n_samples,), optional
-            A known part of the log relative hazard.
+            A known part of the log relative hazard, which is added to x'b.
         strata : array, shape (n_samples,), optional
             The stratum of each row, for models that were fitted with strata.
 
         Returns
         -------
         array of float64, shape (n_samples, n_times)
-            Steps at the times of events: 0 before the first one, constant after the last one.
+            A step function of the time with steps at the event times: 0 before the first event time, constant after the
+            last.
 
         Notes
         -----
-        The hazard of a row is `baseline_cumulative_hazard_` times :math:`e^u` over that of a row at `means_`. With
-        ``ties="breslow"`` the baseline rises at each time by the weight of its events over the sum of :math:`s e^u` of
-        its risk set, as in scikit-survival. With ``ties="efron"`` the l-th of m tied events meets a risk set less the
-        share (l - 1)/m of the tied ones, as in the likelihood and in ``survfit`` of R; lifelines and scikit-survival
-        keep Breslow's sum there, with Efron's coefficients. Without ties all of them are equal. Of 400 simulated times
-        with mean 1 that are rounded up to halves, probabilities of survival have root mean square errors of 0.07 by
-        Efron's sum and 0.15 by Breslow's; rounded up to eighths, of 0.03 and 0.05.
+        The cumulative hazard of a row is `baseline_cumulative_hazard_` times :math:`e^{u - \bar u}`, where :math:`\bar
+        u` is the linear predictor of a row at `means_`. With ``ties="breslow"`` the baseline increases at each event
+        time by the weight of its events divided by the sum of :math:`s e^u` over its risk set, as in scikit-survival.
+        With ``ties="efron"`` the share (l - 1)/m of the tied events is subtracted from the risk set of the l-th of m
+        tied events, as in the likelihood and in ``survfit`` of R; lifelines and scikit-survival use Breslow's sum with
+        Efron's coefficients. Without ties both estimates are equal. With 400 simulated times of mean 1 rounded up to
+        multiples of 1/2, the root mean square error of the survival probabilities is 0.07 with Efron's sum and 0.15
+        with Breslow's; with multiples of 1/8 it is 0.03 and 0.05.
         """
         log_hazard = self._linear_predictor(X, offset, "predict_cumulative_hazard")
         u = double(log_hazard)
@@ -221,7 +227,7 @@ class SparseCoxRegression(RegressorMixin, StratifiedModel):
         return move(np.exp(u - centre)[:, None] * baseline[stratum], log_hazard)
 
     def predict_survival_function(self, X: Any, times: Any = None, offset: Any = None, strata: Any = None) -> Any:
-        """Return the probability of each row that no event has happened up to some times.
+        """Return the probability that each row has no event up to given times, shape (n_samples, n_times).
 
         Parameters
         ----------
@@ -231,14 +237,14 @@ class SparseCoxRegression(RegressorMixin, StratifiedModel):
         Returns
         -------
         array of float64, shape (n_samples, n_times)
-            The exponential of minus the cumulative hazard, whose notes say how tied times count and how other packages
-            differ.
+            :math:`e^{-H}` with the cumulative hazard H of `predict_cumulative_hazard`, whose notes describe tied times
+            and the differences from other packages.
         """
         hazard = self.predict_cumulative_hazard(X, times, offset, strata)
         return namespace(hazard).exp(-hazard)
 
     def _validate(self, X: Any, y: Any, sample_weight: Any, offset: Any, *, reset: bool) -> Table:
-        """Return data as validated arrays, with a row of time, event, and perhaps stratum, for each row as targets."""
+        """Return validated arrays; the targets have columns of times, events and optionally strata."""
         targets = SurvivalTargets.of(y)
         table = super()._validate(X, targets.time, sample_weight, offset, reset=reset)
         time = as_numbers(np.asarray(table.y), "y").astype(np.float64)
@@ -254,7 +260,7 @@ class SparseCoxRegression(RegressorMixin, StratifiedModel):
         return super()._encode(replace(given, y=rows, codes=codes), reset=reset)
 
     def _targets_as_given(self, table: Table) -> np.ndarray:
-        """Return times, events, and perhaps the labels of strata: of objects if these are no numbers."""
+        """Return times, events and optionally strata, as objects if the labels of strata are not numbers."""
         labelled: np.ndarray = table.codes.labelled(double(table.y))
         return labelled
 
@@ -285,7 +291,7 @@ class SparseCoxRegression(RegressorMixin, StratifiedModel):
         return {"means_": means, "event_times_": times, "baseline_cumulative_hazard_": hazards}
 
     def _summarize(self, problem: Problem, w: Any) -> Summary:
-        """Return the summary, with times in the place of their ranks."""
+        """Return the summary, with times instead of their ranks."""
         summary, timed = super()._summarize(problem, w), problem.codes.timed
         assert summary.rows is not None  # times are not fitted over blocks
         path = None if summary.path is None else replace(summary.path, y=timed(summary.path.y))

@@ -32,21 +32,25 @@ from .survival_targets import stratified
 class SparseCoxRegressionCV(SparseLinearModelCV, SparseCoxRegression):
     r"""Cox regression with the number of features chosen by cross-validation.
 
-    The score of a fold is the cross-validated partial likelihood: :math:`-(L(w) - L_{-k}(w)) / s_k`, for minus the log
-    partial likelihood L of all rows, that of the training rows, :math:`L_{-k}`, the coefficients w fitted to these, and
-    the total weight :math:`s_k` of the rows held out. The partial likelihood of held-out rows alone is noise where they
-    are few, because they are compared with one another only. With a number of folds in `cv`, or a splitter of
-    scikit-learn that stratifies, each fold has the same share of events.
+    The score of fold k is the cross-validated partial likelihood :math:`-(L(w) - L_{-k}(w)) / s_k`, where L is the
+    negative log partial likelihood of all rows, :math:`L_{-k}` that of the training rows, w the coefficients fitted to
+    the training rows, and :math:`s_k` the total weight of the held-out rows. The partial likelihood of the held-out
+    rows alone compares them only with one another, so it is noisy if they are few. If `cv` is a number of folds or a
+    stratified splitter of scikit-learn, all folds have about the same share of events.
 
     Parameters
     ----------
     ties : {{"breslow", "efron"}}
-        How events at equal times count.
+        The approximation of the partial likelihood for tied events; see `hardthresh.losses.Cox`.
     {cv_parameters}
 
     Attributes
     ----------
     {cv_attributes}
+
+    Notes
+    -----
+    {cv_guarantee}
 
     References
     ----------
@@ -74,7 +78,7 @@ class SparseCoxRegressionCV(SparseLinearModelCV, SparseCoxRegression):
         Parameters
         ----------
         X, y, sample_weight, offset, strata :
-            As for the estimator without cross-validation.
+            As in `SparseCoxRegression.fit`.
         **params : dict
             ``groups``, an array of shape (n_samples,): the group of each row, for a splitter that keeps groups
             together; with scikit-learn's metadata routing, whatever the splitter and the scorer request.
@@ -86,16 +90,17 @@ class SparseCoxRegressionCV(SparseLinearModelCV, SparseCoxRegression):
         Raises
         ------
         ValueError
-            As there, and for candidates, ridges or folds that cannot be used.
+            As in `SparseCoxRegression.fit`, and for invalid candidates, ridges or folds.
         """
         return self._fit(X, stratified(y, strata), sample_weight, offset, **params)
 
     def certificate(
         self, X: Any = None, y: Any = None, sample_weight: Any = None, offset: Any = None, strata: Any = None
     ) -> ModelCertificate:
-        """Return what is known about the quality of the fit: first-order conditions, and exchanges of features.
+        """Check the quality of the fit: first-order optimality conditions, and exchanges of features.
 
-        An average of models minimises nothing; its certificate is about the single model with the best score.
+        An average of models is not the minimiser of an objective, so its certificate describes the single model with
+        the best score.
 
         Parameters
         ----------

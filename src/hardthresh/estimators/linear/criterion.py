@@ -178,11 +178,11 @@ def criterion_path(problem: Problem, fit_path: FitPath, criterion: Criterion) ->
     r"""Return the criterion of 0, 1, ..., K features, or groups.
 
     K is :math:`n / (\log d \log \log n)` of d columns, at least 1 and at most 30, beyond which a criterion ranks noise
-    (Fan and Tang 2013); where K = 30 is the best, it is doubled up to that bound. Where readings are dear, the numbers
-    up to 30 are not fitted again then. Of groups it is that bound over their mean size. n is the sum of the weights, a
-    weight of 2 being a row given twice, but not less than the number of rows: weights that sum to less, as normalised
-    ones do, are no repetitions and count as scaled to that number. Of censored times n is the share of it that has an
-    event, as for the criteria.
+    (Fan and Tang 2013); where K = 30 is the best, it is doubled up to that bound. Where readings are expensive, the
+    numbers up to 30 are not fitted again then. Of groups it is that bound over their mean size. n is the sum of the
+    weights, a weight of 2 being a row given twice, but not less than the number of rows: weights that sum to less, as
+    normalised ones do, are no repetitions and count as scaled to that number. Of censored times n is the share of it
+    that has an event, as for the criteria.
 
     Parameters
     ----------

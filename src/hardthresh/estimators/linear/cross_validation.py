@@ -99,21 +99,21 @@ class SparseLinearModelCV(CriterionChoice):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None, **params: Any) -> Self:
         """Compare numbers of features and ridges on held-out rows, then fit on all rows.
 
-        With a `criterion` other than "cv" there are no folds: the criterion compares fits to all rows. Else:
+        With a `criterion` other than "cv" there are no folds, and the criterion compares fits to all rows. With "cv":
 
-        1. Each fold standardises its own training rows, and fits all candidates with all ridges to them; nothing passes
-           from fold to fold, and no held-out row has a say in what its fold fits. (The ridges of ``alphas="auto"`` are
-           the same for all folds; except for least squares they depend on the mean of all targets.)
-        2. If no candidate predicts held-out rows better than the model without features, the model is that one: see
-           `found_`.
-        3. Else the single best model is fitted to all rows, as without cross-validation. With `averaging` the model is
-           an average of those of the grid, on all rows, and of its features those are kept that hold 99 % of the
-           variance of its predictions; from 20,000 rows on all but the share sqrt(2/n) of it.
+        1. In each fold, the training rows are standardised and all candidates are fitted with all ridges. The fits of a
+           fold depend only on its training rows. (The ridges of ``alphas="auto"`` are the same for all folds; except
+           for least squares they depend on the mean of all targets.)
+        2. If no candidate predicts held-out rows better than the model without features, the final model has no
+           features; see `found_`.
+        3. Otherwise the single best model is fitted to all rows, as without cross-validation. With `averaging`, the
+           models of the grid are fitted to all rows and averaged, and the features that explain 99 % of the variance of
+           the predictions are kept; with 20,000 rows or more, a share of 1 - sqrt(2/n).
 
         Parameters
         ----------
         X, y, sample_weight, offset :
-            As for the estimator without cross-validation; weights and offsets are used in the scores too.
+            As for the estimator without cross-validation. The scores use the weights and offsets too.
         **params : dict
             ``groups``, an array of shape (n_samples,): the group of each row, for a splitter that keeps groups
             together, such as ``cv=GroupKFold(5)``. (The parameter `groups` of the constructor is about columns.) With
@@ -126,49 +126,49 @@ class SparseLinearModelCV(CriterionChoice):
         Raises
         ------
         ValueError
-            As there, and for candidates, ridges or folds that cannot be used.
+            As for the estimator without cross-validation, and for invalid candidates, ridges or folds.
 
         Warns
         -----
         NothingFoundWarning
-            If no number of features predicts better than none, or none has a better criterion; and if `alphas` are so
-            large that no feature lowers the objective by more than `tol` of it.
+            If no model with features predicts better, or has a better criterion, than the model without features; also
+            if `alphas` are so large that no feature lowers the objective by more than the relative tolerance `tol`.
         SearchRangeWarning
-            If the best number is the largest or the smallest of those that you gave, and others are possible beyond it:
-            fewer than all columns that vary, and than the training rows of a fold. By default, if the range has been
-            doubled up to its limit and its upper half is still better.
+            If the best number is the largest or the smallest of the given numbers, and numbers beyond it are possible
+            (fewer than the columns that vary, and than the training rows of a fold). With "auto", if the range was
+            extended to its limit and its upper half is still better.
         CriterionWarning
             If the criterion is AIC, BIC or GIC, and there are more columns than rows.
 
         Notes
         -----
-        With the default solver all folds of least squares share their readings of the data, and all ridges of a fold
-        its Gram matrix (`hardthresh.selection.least_squares_fold_paths`); other losses are refitted on the features
-        that such a search chooses, those with a log link also on what it chooses near the largest of these fits
-        (`hardthresh.selection.generalized_fold_paths`). Where folds do not share it, as for
-        several outputs or classes, groups, censored times and ordered classes, the quadratic models of each fold at
-        the models of 0, 4, 10, ... features choose those of larger numbers, with one of the ridges, and all ridges are
-        refitted on them.
-        With another solver a path with that ridge finds them, each fit starting from the last one; `n_jobs` and
-        `max_iter` are about these.
+        With the default solver, all folds of least squares share their data passes, and all ridges of a fold share its
+        Gram matrix (`hardthresh.selection.least_squares_fold_paths`). Other losses are refitted on the features that
+        such a search chooses; losses with a log link also on the features that it chooses near the largest of these
+        fits (`hardthresh.selection.generalized_fold_paths`). For several outputs or classes, groups, censored times and
+        ordered classes, folds do not share data passes: quadratic models of each fold, at the fits of 0, 4, 10, ...
+        features and one of the ridges, choose the features of the larger fits, and all ridges are refitted on these
+        features. With another solver, a path with one of the ridges chooses the features, and each fit starts from the
+        previous one; `n_jobs` and `max_iter` apply to these fits only.
 
-        The test of step 2 is a heuristic. The gain of the best model over that without features, in held-out loss, has
-        to be more than its standard error; and unless it is more than three of them, a permutation test of all columns
-        (`hardthresh.selection.null_p_value`) has to reject, at the level .03, that there is nothing to find. With a
-        scorer, or with groups of rows, the standard error is that over folds, and the test always has to reject; also
-        with unequal weights that are not whole numbers. Weights that are count as repetitions of a row.
+        The test of step 2 is a heuristic. The best model has to lower the held-out loss of the model without features
+        by more than one standard error. If it lowers it by at most three standard errors, a permutation test of all
+        columns (`hardthresh.selection.null_p_value`) also has to reject, at the level 0.03, the hypothesis that no
+        feature predicts the target. With a scorer, or with groups of rows, the standard error is that over folds, and
+        the test is always required; so it is with unequal weights that are not whole numbers. Whole-number weights are
+        repetitions of a row.
 
-        Tables in blocks, for losses of one number for each row without a kink, several outputs of least squares and
-        more than two classes of at most 256 columns: the folds are those of the fold column of the blocks, or else `cv`
-        of them, drawn by `random_state` from the number of the block and the place of the row in it, so that they are
-        the same with any engine. All folds share each reading, since sums over the rows of each are kept apart; 5 folds
-        over 1 to 30 features take at most 6 readings for least squares and two classes, two for several outputs, one
-        for more than two classes, and one or two more for others, and with an offset or features that are always
-        included. Ridges, averages, `rule` and the final fit are as in memory. What needs rows is left out, or refused
-        by name: orders of the rows are not drawn, so that the gain has to be more than three standard errors; there is
-        no `calibration_`, no area under the curve of two classes and, but for least squares without an offset, no line
-        of calibration; parameters of a loss have to be given, and splitters, groups of rows, scorers and stacking need
-        rows in memory.
+        Tables in blocks are supported for losses of one prediction per row without a kink, several outputs of least
+        squares, and more than two classes with at most 256 columns. The folds are those of the fold column of the
+        blocks. Without a fold column, `cv` folds are drawn from `random_state`, the number of the block and the index
+        of the row in it, so that they do not depend on the engine. All folds share each pass over the table, because
+        the sums over the rows of each fold are kept separately. With 5 folds and 1 to 30 features, least squares and
+        two classes take at most 6 passes, several outputs two, and more than two classes one. Other losses, an offset
+        and always-included features take one or two more. Ridges, averages, `rule` and the final fit are as in memory.
+        Results that need all rows in memory are absent: there is no permutation test, so the gain has to exceed three
+        standard errors; there is no `calibration_`, no area under the ROC curve, and, except for least squares without
+        an offset, no calibration slope. Parameters of a loss have to be given, and splitters, groups of rows, scorers
+        and stacking raise an error.
         """
         return self._fit(X, y, sample_weight, offset, **params)
 
@@ -230,10 +230,10 @@ class SparseLinearModelCV(CriterionChoice):
     def certificate(
         self, X: Any = None, y: Any = None, sample_weight: Any = None, offset: Any = None
     ) -> ModelCertificate:
-        """Return what is known about the quality of the fit: first-order conditions, and exchanges of features.
+        """Check the quality of the fit: first-order optimality conditions, and exchanges of features.
 
-        An average of models minimises nothing; its certificate is about the single model with the best score,
-        `best_model_`, and says so.
+        An average of models is not the minimiser of an objective, so its certificate describes the single model with
+        the best score, `best_model_`.
 
         Parameters
         ----------
@@ -427,7 +427,7 @@ class SparseLinearModelCV(CriterionChoice):
         units = self._units()
         coef, intercept = fits.every(*fits.thinned_average(weights, table, units, expendable), table)
         bounds = self._bounds(table)
-        coef = coef if bounds is None else bounds.clip(coef)  # an average is within them but for rounding
+        coef = coef if bounds is None else bounds.clip(coef)  # an average is within them up to rounding
         for name, value in self._fitted(coef, intercept).items():
             setattr(self, name, value)
         support = np.flatnonzero(features_of(to_numpy(coef)) | units.always)

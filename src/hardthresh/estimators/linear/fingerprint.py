@@ -1,4 +1,4 @@
-"""Fingerprints of training data, which tell whether these were changed in place."""
+"""Fingerprints of training data, to detect changes in place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hardthresh.core.typing import Array
 from hardthresh.designs import Design
 
 _COVARIATES = 1000
-"""The most columns beside a file that are looked at: more than there are covariates of genotypes."""
+"""The most columns beside a file that are examined: more than there are covariates of genotypes."""
 
 
 @dataclass(frozen=True, slots=True)

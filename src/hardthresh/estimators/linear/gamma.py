@@ -31,7 +31,7 @@ class SparseGammaRegression(SparseRegressor):
               \quad \text{with at most } k \text{ non-zero } b_j
 
     with amounts :math:`y_i > 0`, weights s, offsets o, and :math:`\sigma_j` the standard deviation of column j (1 if
-    not standardised). The expected amount is :math:`e^{u_i}`, and its standard deviation proportional to that.
+    not standardised). The expected amount is :math:`e^{u_i}`, and the standard deviation is proportional to it.
 
     Parameters
     ----------
@@ -49,11 +49,13 @@ class SparseGammaRegression(SparseRegressor):
 
     Notes
     -----
-    The unit of the amounts changes the intercept alone.
+    {guarantee}
 
-    Amounts must be positive, while scikit-learn's transformers take any target, also in its checks of estimators. So
-    there is no `transform`, and in a pipeline the model can only come last; ``X[:, model.get_support()]`` are the
-    chosen columns, and ``SelectFromModel(SparseGammaRegression(), threshold=1e-12)`` chooses them in a pipeline.
+    Multiplying all amounts by a constant, as a change of unit does, changes only the intercept.
+
+    There is no `transform` method, because scikit-learn expects that transformers accept any target, and amounts must
+    be positive. In a pipeline the model can therefore only be the last step. ``X[:, model.get_support()]`` selects the
+    chosen columns, and ``SelectFromModel(SparseGammaRegression(), threshold=1e-12)`` does so within a pipeline.
 
     Examples
     --------
@@ -89,6 +91,10 @@ class SparseGammaRegressionCV(SparseLinearModelCV, SparseGammaRegression):
     Attributes
     ----------
     {cv_attributes}
+
+    Notes
+    -----
+    {cv_guarantee}
 
     Examples
     --------

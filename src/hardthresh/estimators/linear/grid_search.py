@@ -39,8 +39,8 @@ _RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0)
 """The ridges compared by default besides 0, times the curvature of the loss at the null model. On the choosing half of
 the benchmark of prediction the mean relative risk is .498 with these, .500 with .03 besides, .501 without 3, and .506
 with 0, .1, 1 and 30. For classes, which few features separate, a tenth of the default ridge and that ridge are compared
-in the place of 0 and 10: of 48 splits of the real two-class sets of that half the geometric mean loss is .386, and .398
-with the default ridge in the place of 0 alone."""
+instead of 0 and 10: of 48 splits of the real two-class sets of that half the geometric mean loss is .386, and .398
+with the default ridge instead of 0 alone."""
 _FIRST_SIZES = (*range(11), 12, 14, 17, 20, 25, 30)
 """The numbers compared at first. On that half the mean relative risk is .498, and with all numbers up to 30 it is .499,
 in twice the time."""

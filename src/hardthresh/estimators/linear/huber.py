@@ -204,7 +204,7 @@ def _split(y: np.ndarray, u: np.ndarray, weight: np.ndarray, distance: float, un
 @public_estimator("huber_regression", upgrades=[CHOSEN_BY_EBIC])
 @own_parameters(epsilon=1.35, delta=None)
 class SparseHuberRegression(SparseRegressor):
-    r"""Linear regression with at most k features by Huber's loss, which outliers among the targets hardly change.
+    r"""Linear regression with at most k features by Huber's loss, which is robust to outliers among the targets.
 
     .. math:: \min_{b, c} \; \frac{1}{\sum_i s_i} \sum_i s_i \, \rho_\delta(x_i^\top b + c + o_i - y_i)
               + \frac{\alpha}{2} \sum_j \sigma_j^2 b_j^2 \quad \text{with at most } k \text{ non-zero } b_j
@@ -216,10 +216,10 @@ class SparseHuberRegression(SparseRegressor):
     Parameters
     ----------
     epsilon : float
-        From how many times the scale of the noise on a residual counts linearly, >= 1. With 1.35 the estimate has 95 %
-        of the efficiency of least squares where the noise is normal.
+        The loss is linear in residuals of more than `epsilon` times the scale of the noise, epsilon >= 1. With 1.35 the
+        estimate has 95 % of the efficiency of least squares for normal noise.
     delta : float, optional
-        :math:`\delta` > 0 in units of the target, in the place of `epsilon`. The answer then depends on the unit of the
+        :math:`\delta` > 0 in units of the target; it replaces `epsilon`. The fit then depends on the unit of the
         targets.
     {parameters}
 
@@ -227,10 +227,10 @@ class SparseHuberRegression(SparseRegressor):
     ----------
     {coefficients}
     noise_scale_ : float
-        The scale of the noise; for a given `delta`, that over `epsilon`.
+        The estimated scale of the noise, in units of the target; with a given `delta`, delta / epsilon.
     outliers_ : array of bool, shape (n_samples,)
-        The rows of the training data whose residual is more than :math:`\delta`. Rows without weight are not. Not of a
-        table in blocks.
+        Whether the absolute residual of each training row exceeds :math:`\delta`; False for rows of weight 0. Absent
+        after a fit to a table in blocks.
     {attributes}
 
     See Also
@@ -241,18 +241,20 @@ class SparseHuberRegression(SparseRegressor):
     Notes
     -----
     The scale minimises the mean of :math:`\sigma + 2 \rho_{{\epsilon \sigma}}(r) / \sigma` over the training rows
-    (Huber's concomitant scale). The features are searched with the scale of the targets, and again with that of the
-    residuals, until they come back: at most five searches, of which the one with the least joint objective is kept.
-    Heuristic, as the search is. Outliers among the features are not guarded against.
+    (Huber's concomitant scale). The features are first searched with the scale of the targets. The scale of the
+    residuals is then estimated and the search repeated until the same features are found: at most five searches, of
+    which the one with the smallest joint objective is kept (heuristic). The fit is not robust to outliers among the
+    features.
 
-    With half as many coefficients as rows the scale may fall to zero, and the fit passes through as many targets as
-    there are coefficients: then it has not converged, and the message says so. Where more rows than that are fitted
-    exactly, as those without noise beside outliers, it has.
+    If there are at least half as many coefficients as rows, the estimated scale may fall to zero, where the fit passes
+    through as many targets as there are coefficients. `converged_` is then False, and a warning says so. If more rows
+    than coefficients are fitted exactly, as with noiseless rows and a few outliers, the scale zero is correct and
+    `converged_` is True.
 
-    `score` is :math:`R^2`. `objective_` is the equation above with the :math:`\delta` of the model: where the scale is
-    estimated it is not comparable between models, because a smaller scale makes all losses smaller. No likelihood
-    belongs to the loss; ``n_nonzero_coefs="auto"`` uses n times the logarithm of the mean loss in its place, with one
-    scale for all numbers of features.
+    `score` is :math:`R^2`. `objective_` is the equation above with the :math:`\delta` of the model. If the scale is
+    estimated, it is not comparable between models, because a smaller scale makes all losses smaller. The loss is not a
+    negative log-likelihood, so ``n_nonzero_coefs="auto"`` uses n times the logarithm of the mean loss instead, with the
+    same scale for all numbers of features.
 
     References
     ----------
@@ -329,13 +331,17 @@ class SparseHuberRegressionCV(SparseLinearModelCV, SparseHuberRegression):
     Parameters
     ----------
     epsilon, delta : float
-        As without cross-validation. Without `delta`, all models of a fold have the scale of the noise of one that is
-        fitted to its training rows, with a tenth as many features as rows and at most 10.
+        As in `SparseHuberRegression`. Without `delta`, all models of a fold use one scale of the noise: that of a model
+        fitted to the training rows with a tenth as many features as rows, at most 10.
     {cv_parameters}
 
     Attributes
     ----------
     {cv_attributes}
+
+    Notes
+    -----
+    {cv_guarantee}
 
     Examples
     --------

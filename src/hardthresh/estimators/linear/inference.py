@@ -50,39 +50,40 @@ class ModelWithInference(AssessedModel):
         weights: str = "auto",
         random_state: Any = None,
     ) -> Inference:
-        r"""Return intervals of the coefficients of the chosen features, with what they are valid for.
+        r"""Return confidence intervals for the coefficients of the chosen features.
 
-        With ``kind="refit"`` the rows that chose the features also estimate their coefficients. **After selection
-        these are not valid as intervals**: in simulations those of 95 % cover 0 % to 95 % of the coefficients, and
-        almost none where the features are noise. With ``kind="split"`` a clone of the estimator chooses features on
-        half of the rows, with everything that it chooses by cross-validation or by a criterion, and the other half
-        estimates their coefficients. With robust standard errors these intervals are asymptotically valid for the best
-        linear predictor of the chosen features, whether their model is right or not; with model-based ones, if it is
-        right. They are about 1.6 times as wide, and half of the rows find fewer features: in simulations of 200 rows
-        with coefficients of .3, 49 % in the place of 86 %.
+        With ``kind="refit"`` the same rows choose the features and estimate their coefficients. **These intervals are
+        not valid after selection**: in simulations the coverage of 95 % intervals is between 0 % and 95 %, and almost 0
+        % if the features are noise. With ``kind="split"`` a clone of the estimator chooses the features, and everything
+        else that it chooses by cross-validation or a criterion, on half of the rows, and the other half estimates the
+        coefficients. These intervals are asymptotically valid for the best linear predictor of the chosen features:
+        with robust standard errors even if the model is misspecified, with model-based ones if the model is correct.
+        They are about 1.6 times as wide, and half of the rows find fewer features: 49 % instead of 86 % in simulations
+        with 200 rows and coefficients of 0.3.
 
         Parameters
         ----------
         X, y, sample_weight, offset : optional
-            Data, as for `certificate`. ``kind="split"`` needs them, because it fits again.
+            Data, as for `certificate`. ``kind="split"`` needs them, because it fits the model to half of the rows.
         kind : {"refit", "split"}
             Which rows estimate the coefficients.
         level : float
             The nominal coverage of each interval, in (0, 1).
         robust : bool, optional
-            Whether standard errors are those of the sandwich :math:`H^{-1} V H^{-1}`, with V the sum of the squares of
-            the gradients of the rows, each divided by one less its leverage (HC3): they hold asymptotically, also if
-            the mean or the variance is not that of the model. By default they are used with `groups`, with sampling
-            weights, and for a split if the loss has one prediction for each row; other losses have model-based ones.
+            Whether to use the sandwich estimate :math:`H^{-1} V H^{-1}` of the covariance, where V is the sum over rows
+            of the outer product of the gradient, each gradient divided by one minus the leverage of the row (HC3). It
+            is asymptotically valid even if the mean or the variance of the model is misspecified. Default: True with
+            `groups`, with sampling weights, and with ``kind="split"`` for losses of one prediction per row; otherwise
+            False, which uses model-based standard errors.
         groups : array, shape (n_samples,), optional
-            The group of each row; rows of one group depend on each other. They are in one half, and V has the squares
-            of the sums over groups, so that standard errors are robust.
+            The group of each row; rows of one group may be dependent. The rows of a group are in the same half, and V
+            is the sum over groups of the outer product of the summed gradients.
         weights : {"auto", "frequency", "precision", "sampling"}
-            What `sample_weight` says of a row: how often it was seen, how precise its target is relative to the others,
-            or the inverse of the probability that it is in the sample. **Give it if there are weights**: "auto" can
-            only guess, as the notes say.
+            The meaning of `sample_weight`: the number of times that a row was observed ("frequency"), the relative
+            precision of its target ("precision"), or the inverse of its probability of being sampled ("sampling").
+            **Set this parameter if there are weights**: "auto" can only guess, as the notes explain.
         random_state : int or RandomState, optional
-            The seed of the split; by default that of the estimator.
+            The seed of the split. Default: that of the estimator.
 
         Returns
         -------
@@ -92,42 +93,45 @@ class ModelWithInference(AssessedModel):
         Raises
         ------
         CapabilityError
-            With bounds, which estimates may meet; for a loss with a kink; for robust errors of other than single
-            predictions; for the squared hinge loss without them, because it is no likelihood; and for groups of the
-            rows of a table in blocks.
+            With bounds, which estimates may attain; for a loss with a kink; for robust standard errors of losses with
+            several predictions per row; for model-based standard errors of the squared hinge loss, which is not a
+            negative log-likelihood; and for `groups` with a table in blocks.
         HardThreshError
-            As for `certificate`; and if there are no finite estimates and no ridge.
+            As for `certificate`; also if there are no finite estimates and no ridge.
         ValueError
-            For settings out of range; data that `fit` would refuse, as halves of the rows may be; other columns than
-            those of the fit; and a split of fewer than four rows, or of one group.
+            For settings out of range; for data that `fit` would not accept, which may be true only of a half; for
+            columns other than those of the fit; and for a split of fewer than four rows, or of a single group.
 
         Notes
         -----
-        The estimates minimise the loss of the chosen features *without a ridge*. Only where that has no minimiser, as
-        where they separate the classes, have they the ridge of the model, and `shrunk` says so. Model-based standard
-        errors are those of `hardthresh.certificates.standard_errors`, from the observed second derivatives. Intervals
-        have Student's distribution with n - p degrees of freedom where a dispersion is estimated, as for least squares,
-        and the normal one otherwise. The dispersion of negative binomial counts and the scale of Huber's loss count as
-        known.
+        The estimates minimise the loss over the coefficients of the chosen features *without a ridge*. If this loss has
+        no minimiser, for example because the features separate the classes, the ridge of the model is used, and the
+        attribute `shrunk` is True. Model-based standard errors use the observed second derivatives, as
+        `hardthresh.certificates.standard_errors` does. Intervals use Student's t distribution with n - p degrees of
+        freedom if a dispersion is estimated, as for least squares, and the normal distribution otherwise. The
+        dispersion of negative binomial counts and the scale of Huber's loss are treated as known.
 
-        *Weights.* Frequencies count as rows: doubled weights make errors smaller by a factor of :math:`\sqrt 2`. The
-        scale of relative precisions, as in weighted least squares, and of sampling weights makes no difference: n is
-        the number of rows. Sampling weights need robust errors, because they say nothing about variances; robust errors
-        of precisions are the same numbers. With "auto", model-based errors take the weights for frequencies if their
-        sum is at least the number of rows, and for precisions if it is smaller, as that of normalised weights. Robust
-        errors take whole numbers for frequencies, and all other weights for sampling weights. The attribute `weights`
-        and ``print`` say which.
+        Weights.* Frequencies count as rows: doubling all weights divides the standard errors by :math:`\sqrt 2`.
+        Relative precisions, as in weighted least squares, and sampling weights may be multiplied by any constant: n is
+        the number of rows. Sampling weights need robust standard errors, because they carry no information about
+        variances; robust standard errors are the same for precisions. With "auto", model-based standard errors treat
+        the weights as frequencies if their sum is at least the number of rows, and otherwise as precisions. Robust
+        standard errors treat whole numbers as frequencies, and other weights as sampling weights. The attribute
+        `weights` and ``print`` show the choice.
 
-        Those of a split are about the *population* coefficients of the chosen features: their best linear
-        predictor, not the effects in a model of all features. A level of a categorical column that the rows for the
-        choice do not have counts as none of their levels, and is named. Intercepts are not listed.
+        The intervals of a split are for the *population* coefficients of the chosen features: those of their best
+        linear predictor, not the effects in a model of all features. A level of a categorical column that is absent
+        from the rows of the choice is treated as none of the levels, and is named in the result. Intercepts are not
+        listed.
 
-        Where columns have long tails, robust errors need more rows: of targets x^2, with x exponential, intervals of
-        95 % from 200, 2000 rows cover 75 %, 91 %, and model-based ones 29 %, 25 % (``benchmarks/inference.py``).
+        Robust standard errors need more rows if columns have heavy tails: for targets x^2 with exponential x, the
+        coverage of 95 % intervals is 75 % from 200 rows and 91 % from 2,000 rows; that of model-based intervals is 29 %
+        and 25 % (``benchmarks/inference.py``).
 
-        Cost: that of a fit to half of the rows for "split", and little else. A table in blocks is split as it is read:
-        of each block half of the rows choose, as many of each class, drawn from the seed and the number of the block,
-        and of an odd number of rows one is left out. That reads the table for a fit, and usually once more.
+        Cost: for "split", about that of a fit to half of the rows. A table in blocks is split while it is read: half of
+        the rows of each block, with equal shares of each class, choose the features. The halves are drawn from the seed
+        and the number of the block, and one row of an odd number is left out. This reads the table as often as a fit,
+        and usually once more.
 
         References
         ----------

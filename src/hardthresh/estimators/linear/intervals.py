@@ -1,4 +1,4 @@
-"""Intervals of the coefficients of a sparse linear model, which print with what they are valid for."""
+"""Confidence intervals of the coefficients of a sparse linear model, printed with their conditions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How predictions of censored times, and of ordered classes, are scored on held-out rows."""
+"""Scores of predictions of censored times, and of ordered classes, on held-out rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predictions of tables of Dask, which are not computed before they are asked for."""
+"""Lazy predictions for tables of Dask."""
 
 from __future__ import annotations
 

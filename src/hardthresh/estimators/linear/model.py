@@ -142,18 +142,20 @@ class SparseLinearModel(ColumnSelector, ModelWithInference):
         Parameters
         ----------
         X : array, scipy.sparse array, data frame, RowBlocks or table of Dask, shape (n_samples, n_features)
-            Finite numbers; float32 is computed in float32. The columns of `categorical_features` may hold anything.
-            A table in blocks (`hardthresh.designs.from_file`, ...), or an engine on one, is read about three times
-            where it lies, and never as a whole. So is a Dask array or data frame (`hardthresh.designs.from_dask`), on
-            the workers of the current client if there is one: a graph that takes long is better persisted before.
+            Finite numbers; float32 data are fitted in float32. The columns of `categorical_features` may contain any
+            values. A table in blocks (`hardthresh.designs.from_file`, ...), or an engine on one, is read about three
+            times, block by block, and is never in memory as a whole. A Dask array or data frame
+            (`hardthresh.designs.from_dask`) is also read about three times, on the workers of the current client if
+            there is one; persist a graph that takes long to compute before the fit.
         y : array or data frame, shape (n_samples,)
-            Targets, which blocks may have instead; of `SparseLinearRegression` also of shape (n_samples, n_outputs), a
-            column for each output.
+            Targets. Leave it out if the blocks of X contain the targets. `SparseLinearRegression` also accepts the
+            shape (n_samples, n_outputs).
         sample_weight : array, shape (n_samples,), optional
-            Non-negative weights; weight 2 is a row given twice, weight 0 a row left out.
+            Non-negative weights. A row with weight 2 is equivalent to two copies of the row; a row with weight 0 is
+            ignored.
         offset : array, shape (n_samples,) or (n_samples, n_outputs), optional
-            A known part of the linear predictor; for Poisson and gamma regression on the log scale, as
-            ``offset=np.log(exposure)``.
+            A known part of the linear predictor. With a log link, as in Poisson and gamma regression, it is on the log
+            scale, for example ``offset=np.log(exposure)``.
 
         Returns
         -------
@@ -167,15 +169,15 @@ class SparseLinearModel(ColumnSelector, ModelWithInference):
         Warns
         -----
         NothingFoundWarning
-            If a criterion chooses no feature, or there are too few rows to choose any; and if `alpha` is so large that
-            no feature lowers the objective by more than `tol` of it.
+            If an information criterion chooses no feature, or there are too few rows to choose any; also if `alpha` is
+            so large that no feature lowers the objective by more than the relative tolerance `tol`.
         SearchRangeWarning
-            If it chooses as many as are compared, and others are possible beyond it.
+            If the criterion chooses the largest number compared, and larger numbers are possible.
         CriterionWarning
-            If it is not the extended BIC, and there are more columns than rows.
+            If the criterion is not the extended BIC, and there are more columns than rows.
         UserWarning
-            For constant columns, categorical columns with few rows for each level, and offsets of a log mean that span
-            more than logarithms do, as an exposure itself does.
+            For constant columns, categorical columns with few rows for each level, and, with a log link, offsets whose
+            range is too large for logarithms, as if the exposure itself had been passed.
         """
         return self._fit(X, y, sample_weight, offset)
 
@@ -525,27 +527,27 @@ class SparseLinearModel(ColumnSelector, ModelWithInference):
         return given
 
     def to_sklearn(self) -> Any:
-        """Return the fitted estimator of scikit-learn that predicts the same.
+        """Return a fitted scikit-learn estimator with the same predictions.
 
-        It keeps the coefficients, the intercept, the names of the columns and the classes, and needs no hardthresh:
-        what takes models of scikit-learn takes it, such as a converter to ONNX. It does not keep how the model was
-        found; fitted again, it would use all features.
+        The estimator has the coefficients, the intercept, the column names and the classes of the model, and does not
+        need hardthresh. It can be passed to any tool for scikit-learn models, such as a converter to ONNX. It has no
+        constraint on the number of features: if it is fitted again, it uses all features.
 
         Returns
         -------
         estimator of scikit-learn
-            By the loss a LinearRegression, LogisticRegression, PoissonRegressor, GammaRegressor, TweedieRegressor,
-            HuberRegressor, QuantileRegressor or LinearSVC. Its predictions agree but for rounding.
+            Depending on the loss, a LinearRegression, LogisticRegression, PoissonRegressor, GammaRegressor,
+            TweedieRegressor, HuberRegressor, QuantileRegressor or LinearSVC. Its predictions agree up to rounding.
 
         Raises
         ------
         CapabilityError
-            For other losses, which no model of scikit-learn has, and for models with categorical columns.
+            For losses that no scikit-learn model has, and for models with categorical columns.
 
         Warns
         -----
         UserWarning
-            If the model was fitted with an offset, which models of scikit-learn do not take.
+            If the model was fitted with an offset, which scikit-learn models do not accept.
         """
         check_is_fitted(self)
         return to_sklearn(self)

@@ -158,14 +158,14 @@ class SparseNegativeBinomialRegression(SparseRegressor):
     Parameters
     ----------
     dispersion : "ml" or float
-        The dispersion > 0, or "ml" for the most likely one.
+        The dispersion > 0, or "ml" for its maximum likelihood estimate.
     {parameters}
 
     Attributes
     ----------
     {coefficients}
     dispersion_ : float
-        The dispersion, as given or estimated, not below 1e-6.
+        The dispersion, as given or estimated, >= 1e-6.
     {attributes}
 
     See Also
@@ -175,13 +175,13 @@ class SparseNegativeBinomialRegression(SparseRegressor):
 
     Notes
     -----
-    With "ml", features are searched for a dispersion, which is then estimated together with the coefficients of the
-    features that were found, and so on until features come back: at most 20 searches, of which the model of the largest
-    likelihood is kept. Heuristic, as the search is.
+    With "ml", the features are searched with a fixed dispersion, the dispersion and the coefficients of these features
+    are then estimated together, and both steps are repeated until the same features are found: at most 20 searches, of
+    which the model with the largest likelihood is kept (heuristic).
 
-    `score` is :math:`D^2` with the dispersion of the model. `objective_` is the equation above with it, too: of models
-    with estimated dispersions it is not comparable, because a larger dispersion makes all losses smaller. Compare
-    the likelihood, as ``n_nonzero_coefs="auto"`` does, or scores of held-out rows.
+    `score` is :math:`D^2`, and `objective_` is the equation above, both with the dispersion of the model. `objective_`
+    is not comparable between models with estimated dispersions, because a larger dispersion makes all losses smaller.
+    Compare the likelihood, as ``n_nonzero_coefs="auto"`` does, or scores of held-out rows.
 
     References
     ----------
@@ -246,13 +246,17 @@ class SparseNegativeBinomialRegressionCV(SparseLinearModelCV, SparseNegativeBino
     Parameters
     ----------
     dispersion : "ml" or float
-        As without cross-validation. With "ml", all models of a fold have the dispersion of one that is fitted to its
-        training rows, with a tenth as many features as rows and at most 10.
+        As in `SparseNegativeBinomialRegression`. With "ml", all models of a fold use one dispersion: that of a model
+        fitted to the training rows with a tenth as many features as rows, at most 10.
     {cv_parameters}
 
     Attributes
     ----------
     {cv_attributes}
+
+    Notes
+    -----
+    {cv_guarantee}
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Parameters of a loss that a fit sets besides the coefficients: search, set the parameter, search again."""
+"""Parameters of a loss that are estimated together with the coefficients, by alternating searches and updates."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Nuisance(ABC):
     """Whether fits with different parameters can be compared by a criterion."""
 
     setting: ClassVar[str]
-    """The parameter of estimators that sets it in the place of an estimate."""
+    """The parameter of estimators that sets it instead of an estimate."""
 
     @abstractmethod
     def start(self, problem: Problem) -> Loss:
@@ -130,7 +130,7 @@ class ScalarNuisance(Nuisance):
             step = gap
             if before is not None and gap not in (0.0, before[1]):
                 secant = gap * (place - before[0]) / (before[1] - gap)
-                if 0.0 < secant / gap < 100.0:  # it goes on in the direction of the update
+                if 0.0 < secant / gap < 100.0:  # it continues in the direction of the update
                     step = secant
             if abs(step) <= _SETTLED:
                 return problem, at, True

@@ -30,14 +30,14 @@ from .streaming import StreamedModel
 @public_estimator("ordinal_regression", intercept_and_scale="standardize : bool", upgrades=[CHOSEN_BY_EBIC])
 @own_parameters(without=["fit_intercept"])
 class SparseOrdinalRegression(ScoredByAccuracy, StreamedModel):
-    r"""Regression of ordered classes with at most k features: the cumulative logit, with proportional odds.
+    r"""Proportional odds regression (cumulative logit) of ordered classes with at most k features.
 
     .. math:: P(y_i \le c) = \frac{1}{1 + e^{-(t_c - u_i)}}, \qquad u_i = x_i^\top b + o_i,
               \quad \text{with at most } k \text{ non-zero } b_j
 
     The coefficients b and the thresholds :math:`t_0 < \ldots < t_{C-2}` minimise the weighted mean log-loss plus
     :math:`\frac{\alpha}{2} \sum_j \sigma_j^2 b_j^2`, with :math:`\sigma_j` the standard deviation of column j (1 if not
-    standardised). Thresholds are neither counted nor penalised; there is no intercept besides them.
+    standardised). The thresholds are neither counted nor penalised, and take the place of the intercept.
 
     Parameters
     ----------
@@ -46,22 +46,24 @@ class SparseOrdinalRegression(ScoredByAccuracy, StreamedModel):
     Attributes
     ----------
     classes_ : array, shape (n_classes,)
-        The labels in order: the categories of a pandas Series of ordered categories, or of a polars Series of an Enum,
-        that have rows of positive weight, else increasing; of more than two labels that are no numbers a warning says
-        so.
+        The labels in order. For a pandas Series of ordered categories, or a polars Series of an Enum, this is the order
+        of the categories, without those that have no row of positive weight. Other labels are sorted; `fit` warns if
+        there are more than two and they are not numbers.
     coef_ : array, shape (n_features,)
-        Coefficients on the scale of the data; exactly 0 for features not chosen. The odds of a higher class are
-        multiplied by ``exp(coef_[j])`` where feature j is larger by 1.
+        Coefficients on the scale of the data; exactly 0 for features not chosen. An increase of feature j by 1
+        multiplies the odds of a higher class by ``exp(coef_[j])``.
     thresholds_ : array, shape (n_classes - 1,)
-        t, increasing.
+        The thresholds t, increasing.
     {attributes}
 
     Notes
     -----
-    With two classes it is logistic regression: the threshold is minus the intercept.
+    {guarantee}
 
-    The default ridge is small but not zero, because few features out of many often separate the classes perfectly, and
-    then no finite coefficients are best without it.
+    With two classes the model is logistic regression, and the threshold is minus the intercept.
+
+    The default ridge is small but not zero: a few features out of many often separate the classes perfectly, and then
+    the loss has no finite minimiser without a ridge.
 
     References
     ----------
@@ -103,7 +105,7 @@ class SparseOrdinalRegression(ScoredByAccuracy, StreamedModel):
 
     @lazy
     def predict(self, X: Any, offset: Any = None) -> Any:
-        """Return the most probable class of each row, shape (n_samples,); the lower one of equal ones.
+        """Return the most probable class of each row, shape (n_samples,); of equally probable classes, the lowest.
 
         Parameters
         ----------
@@ -132,7 +134,7 @@ class SparseOrdinalRegression(ScoredByAccuracy, StreamedModel):
         return super()._encode(given, reset=reset)
 
     def _encode_target(self, y: np.ndarray, *, reset: bool) -> np.ndarray:
-        """Return the place of each label among the classes."""
+        """Return the index of the class of each label."""
         place = {label: number for number, label in enumerate(self.classes_.tolist())}
         unknown = sorted(set(y.tolist()).difference(place))
         if unknown:
@@ -179,7 +181,7 @@ class SparseOrdinalRegression(ScoredByAccuracy, StreamedModel):
 
 
 def _ordered_classes(y: np.ndarray, order: list[Any] | None) -> np.ndarray:
-    """Return the classes that there are, in the order of their labels that the type of y has, or in that of sorting."""
+    """Return the classes that occur in y, in the order of its categorical type, or else sorted."""
     found = np.unique(y)
     if order is not None:
         present = set(found.tolist())

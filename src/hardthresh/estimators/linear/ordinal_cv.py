@@ -30,6 +30,10 @@ class SparseOrdinalRegressionCV(SparseLinearModelCV, SparseOrdinalRegression):
     ----------
     {cv_attributes}
 
+    Notes
+    -----
+    {cv_guarantee}
+
     Examples
     --------
     >>> import numpy as np

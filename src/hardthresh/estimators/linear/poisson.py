@@ -45,10 +45,13 @@ class SparsePoissonRegression(SparseRegressor):
 
     Notes
     -----
-    For events in times t of observation give ``offset=log(t)``; or rates, events per time, with ``sample_weight=t``.
+    {guarantee}
 
-    Where all rows with some value of a feature have the count zero, no finite coefficient is best; the fit warns, and
-    names the feature. A small ridge makes the coefficient finite.
+    For counts of events in observation times t, pass ``offset=log(t)``; or pass the rates (counts divided by t) as y,
+    with ``sample_weight=t``.
+
+    If all rows with some value of a feature have the count zero, the loss has no finite minimiser; `fit` then issues a
+    warning that names the feature. A small ridge makes the coefficient finite.
 
     Examples
     --------
@@ -79,6 +82,10 @@ class SparsePoissonRegressionCV(SparseLinearModelCV, SparsePoissonRegression):
     Attributes
     ----------
     {cv_attributes}
+
+    Notes
+    -----
+    {cv_guarantee}
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The problem that a table and settings pose: standardised columns, the objective of a loss, and the constraint."""
+"""Construction of the problem of a table and settings: standardised columns, the objective, and the constraint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What linear predictors say about the targets of rows: the losses, scores and calibration of held-out rows."""
+"""Losses, scores and calibration of linear predictors on held-out rows."""
 
 from __future__ import annotations
 

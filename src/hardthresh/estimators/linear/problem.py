@@ -1,4 +1,4 @@
-"""The problem of a sparse linear model, and the way between its points and coefficients on the scale of the data."""
+"""The problem of a sparse linear model, and the conversion of its points to coefficients on the scale of the data."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Problem:
     """A sparse linear model of standardised columns, with the intercept as the last, free coordinate.
 
     Its points are vectors. Those of several outputs, or of more than two classes, are matrices (`RowsProblem`), and
-    ordered classes have thresholds in the place of the intercept (`OrdinalProblem`).
+    ordered classes have thresholds instead of the intercept (`OrdinalProblem`).
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class Problem:
         return None
 
     def going_on(self, last: Array, chosen: Array | None) -> Array | None:
-        """Return where a run begins that goes on from a last fit; `chosen` is where it would begin without."""
+        """Return where a run begins that continues from a last fit; `chosen` is where it would begin without."""
         return last
 
     def end_fit(self) -> None:

@@ -232,10 +232,12 @@ class SparseQuantileRegression(SparseRegressor):
     Parameters
     ----------
     quantile : float
-        :math:`\tau`, 0 < tau < 1: the share of the targets below the prediction; 0.5 is the median.
+        The level :math:`\tau` of the quantile, 0 < tau < 1: about this share of the targets lies below the prediction;
+        0.5 is the median.
     smoothing : "auto" or float
-        The distance h > 0, in units of the target, within which the loss is rounded off (`losses.Quantile`). "auto"
-        chooses one for the search, and then minimises the pinball loss itself on the features that were found.
+        The bandwidth h > 0, in units of the target, with which the loss is smoothed at its kink (`losses.Quantile`).
+        "auto" chooses a bandwidth for the search, and then minimises the pinball loss itself on the features that were
+        found.
     {parameters}
 
     Attributes
@@ -250,16 +252,16 @@ class SparseQuantileRegression(SparseRegressor):
 
     Notes
     -----
-    The features are searched with the smoothed loss; heuristic, as all searches are. On them the pinball loss itself is
-    minimised. Without a ridge a minimum is at a vertex: the prediction passes through as many targets as there are
-    coefficients that are at no bound. The descent goes from vertex to vertex, and where several coefficients have the
-    least loss, those nearest to the model without features are returned. With a ridge the smoothing is divided by 4
-    again and again, with warm starts, until it is below 1e-10 of the loss of the model without features. If there are
-    fewer features than k, as with bounds, features that lower the pinball loss but not the smoothed one are added; so
-    with room for all of them the minimum is the global one.
+    The features are searched with the smoothed loss (heuristic). The pinball loss itself is then minimised on these
+    features. Without a ridge, a minimum is attained at a vertex, where the prediction passes through as many targets as
+    there are coefficients that are not at a bound. The algorithm descends from vertex to vertex; if the minimiser is
+    not unique, it returns the one nearest to the model without features. With a ridge, the bandwidth is divided by 4
+    repeatedly, with warm starts, until it is below 1e-10 times the loss of the model without features. If the search
+    finds fewer than k features, as it may with bounds, features that lower the pinball loss are added although they do
+    not lower the smoothed loss. So if k is the number of all features, the minimum is global.
 
-    `score` is :math:`D^2` of the pinball loss, as `sklearn.metrics.d2_pinball_score`. `objective_` is the mean pinball
-    loss, with the ridge; for a given `smoothing` the smoothed one.
+    `score` is :math:`D^2` of the pinball loss, as in `sklearn.metrics.d2_pinball_score`. `objective_` is the mean
+    pinball loss plus the ridge term; with a given `smoothing` it is the mean smoothed loss plus the ridge term.
 
     References
     ----------
@@ -315,15 +317,19 @@ class SparseQuantileRegressionCV(SparseLinearModelCV, SparseQuantileRegression):
     Parameters
     ----------
     quantile : float
-        As without cross-validation.
+        As in `SparseQuantileRegression`.
     smoothing : "auto" or float
-        As without cross-validation. The models of folds are those of the smoothed loss; they are scored by the pinball
-        loss.
+        As in `SparseQuantileRegression`. The models of the folds minimise the smoothed loss, and are scored by the
+        pinball loss.
     {cv_parameters}
 
     Attributes
     ----------
     {cv_attributes}
+
+    Notes
+    -----
+    {cv_guarantee}
 
     Examples
     --------

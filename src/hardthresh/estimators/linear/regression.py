@@ -24,15 +24,15 @@ from .regressor import SparseRegressor
     ],
 )
 class SparseLinearRegression(SparseRegressor):
-    r"""Least squares with at most k features, of one output or of several.
+    r"""Least squares regression with at most k features, for one or several outputs.
 
     .. math:: \min_{b, c} \; \frac{1}{2 \sum_i s_i} \sum_i s_i (x_i^\top b + c + o_i - y_i)^2
               + \frac{\alpha}{2} \sum_j \sigma_j^2 b_j^2 \quad \text{with at most } k \text{ non-zero } b_j
 
-    with weights s, offsets o, and :math:`\sigma_j` the standard deviation of column j (1 if not standardised). Targets
-    of several columns have a row of coefficients for each, and squares are added up over these: a feature is chosen for
-    all outputs or for none. An output that varies more has more to say in the choice, so divide outputs in unlike units
-    by their standard deviations.
+    with weights s, offsets o, and :math:`\sigma_j` the standard deviation of column j (1 if not standardised). With
+    several outputs (columns of y), each output has its own coefficients, and the objective is the sum over the outputs:
+    a feature is chosen for all outputs or for none. Outputs with a larger variance have more influence on the choice,
+    so divide outputs in different units by their standard deviations.
 
     Parameters
     ----------
@@ -41,11 +41,11 @@ class SparseLinearRegression(SparseRegressor):
     Attributes
     ----------
     coef_ : array, shape (n_features,) or (n_outputs, n_features)
-        Coefficients on the scale of the data; exactly 0 for features not chosen.
+        Coefficients on the scale of the data; exactly 0 for features that were not chosen.
     intercept_ : float, or array of shape (n_outputs,)
         The intercept.
     output_names_ : array of str, shape (n_outputs,)
-        The names of the columns of y, if it was a data frame with such names.
+        The names of the columns of y, if y was a data frame.
     {attributes}
 
     See Also
@@ -54,17 +54,17 @@ class SparseLinearRegression(SparseRegressor):
 
     Notes
     -----
-    Cost: 5 to 20 data passes. Guarantee: that of the solver; the default stops at a basic feasible point that longer
-    projected steps do not improve, and `certificate` says how it stands against every single exchange of features.
-    Global optimality is not claimed (heuristic); `prove` tries to prove it, and ``solver="exact"`` goes on until it is,
-    which may take very long. ``solver=BranchAndBound(time_limit=60)`` (of `hardthresh.solvers`) ends after a minute
-    with the best features that it has found, and a `ConvergenceWarning` that says what is left to prove; `certificate`
-    has the bound. ``verbose=True`` shows how far it is. Ctrl-C ends `fit` without a model, as with every solver, and
-    `prove` with what it has.
+    Cost: 5 to 20 data passes. Guarantee: that of the solver. The default solver stops at a basic feasible point (a
+    minimum on its support) that longer projected gradient steps do not improve; `certificate` compares it with every
+    exchange of a single feature. The solution need not be a global minimum (heuristic). `prove` tries to prove global
+    optimality, and ``solver="exact"`` searches until it is proved, which may take very long.
+    ``solver=BranchAndBound(time_limit=60)`` (from `hardthresh.solvers`) stops after a minute with the best features
+    found, and a `ConvergenceWarning` that gives the remaining gap; `certificate` contains the bound. ``verbose=True``
+    shows the progress. Ctrl-C ends `fit` without a model, and `prove` with the bounds reached.
 
     References
     ----------
-    *Sparse Polyak* for the theory of iterative hard thresholding on this problem.
+    Qiao and Maros (2025), *Sparse Polyak* for the theory of iterative hard thresholding on this problem.
 
     Examples
     --------
@@ -127,6 +127,10 @@ class SparseLinearRegressionCV(SparseLinearModelCV, SparseLinearRegression):
     Attributes
     ----------
     {cv_attributes}
+
+    Notes
+    -----
+    {cv_guarantee}
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The base of regressors: predictions on the scale of the targets, and the share of deviance that they remove."""
+"""The base class of regressors: predictions on the scale of the targets, and the fraction of deviance explained."""
 
 from __future__ import annotations
 
@@ -46,21 +46,22 @@ class SparseRegressor(RegressorMixin, StreamedModel):
         return predictions
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None) -> float:
-        r"""Return :math:`D^2`, the share of deviance removed; :math:`R^2` for least squares and Huber's loss.
+        r"""Return :math:`D^2`, the fraction of deviance explained (:math:`R^2` for least squares and Huber's loss).
 
-        It is 1 less the mean loss of the predictions over that of the best constant, to which the offset is added too;
-        the best is 1. Of several outputs it is the mean over them. Without an offset it is what the regressors of
-        scikit-learn with the same loss return, and `sklearn.metrics.d2_tweedie_score`. Where that constant has no loss,
-        as where all targets are equal, it is 1 for perfect predictions, else 0, as `r2_score` has it: NaN would be the
-        mean over folds, and a grid search would take its first candidate.
+        :math:`D^2 = 1 - \bar \ell(y, u) / \bar \ell(y, c)`, where the mean loss of the predictions u is compared with
+        that of the best constant c (plus the offset, if there is one). The largest value is 1. For several outputs it
+        is the mean over the outputs. Without an offset it equals the score of scikit-learn's regressors with the same
+        loss, and `sklearn.metrics.d2_tweedie_score`. If the constant has no loss, as when all targets are equal, the
+        score is 1 for perfect predictions and otherwise 0, as in `sklearn.metrics.r2_score`. With NaN, the mean over
+        folds would be NaN, and a grid search would choose its first candidate.
 
         Parameters
         ----------
         X : array, scipy.sparse array, data frame or RowBlocks, shape (n_samples, n_features)
-            Data; a table in blocks is read once, or twice if the loss is not squared or its columns have means that
-            are far from zero.
+            Data. A table in blocks is read once, or twice if the loss is not squared or the means of its columns are
+            far from zero.
         y : array, shape (n_samples,) or (n_samples, n_outputs)
-            Targets, in the domain of the loss; blocks may have them instead.
+            Targets in the domain of the loss. Leave it out if the blocks of X contain the targets.
         sample_weight : array, shape (n_samples,), optional
             Non-negative weights.
         offset : array, shape (n_samples,) or (n_samples, n_outputs), optional
@@ -73,7 +74,7 @@ class SparseRegressor(RegressorMixin, StreamedModel):
         Raises
         ------
         ValueError
-            For targets that `fit` would refuse.
+            For targets that `fit` would not accept.
         """
         if is_blocks(X):
             return float(self._score_blocks(X, y, sample_weight, offset).d2)

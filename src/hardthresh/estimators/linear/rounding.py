@@ -1,4 +1,4 @@
-"""Features whose coefficients are rounding, which a perfect fit with more features than it needs leaves behind."""
+"""Features whose coefficients are rounding errors, which remain after a perfect fit with too many features."""
 
 from __future__ import annotations
 

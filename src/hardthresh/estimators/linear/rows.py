@@ -1,4 +1,4 @@
-"""What a fitted linear model, and each model of its path, predicts for rows: what charts and reports draw."""
+"""Predictions of a fitted linear model, and of each model of its path, for charts and reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the chosen features separate the classes of the training rows?"""
+"""Whether the chosen features separate the classes of the training rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hardthresh.solvers.refinement import refine
 from .problem import Problem
 
 _ROUNDS, _BLOCKS = 2, 60
-"""Newton steps between two looks at the signs, and such looks: 4 to 8 steps find a minimiser, and where there is none
+"""Newton steps between two checks of the signs, and such checks: 4 to 8 steps find a minimiser, and where there is none
 each lowers the loss by a constant factor, so that 120 reach any margin that double precision can tell from zero."""
 
 

@@ -1,4 +1,4 @@
-"""How predictions of several outputs, or of more than two classes, are scored on held-out rows."""
+"""Scores of predictions of several outputs, or of more than two classes, on held-out rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What models of survival times say about their own quality, on data with strata."""
+"""The quality of fitted models of survival times, on data with strata."""
 
 from __future__ import annotations
 

@@ -68,43 +68,45 @@ class StreamedModel(SparseLinearModel):
 
     @streamed
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
-        r"""Learn from a batch of rows, going on from those before; no row is kept.
+        r"""Update the model with a batch of rows, without storing the rows.
 
-        Models with a smooth loss have this method, if their solver is "auto" or a `StochasticIHT`. The first call
-        starts from the model of the last `fit`, if there is one, and `fit` forgets all batches. A number of features
-        that is not set is chosen by the first batch, as by `fit`, and kept.
+        The method exists for smooth losses, with the solver "auto" or a `StochasticIHT`. The first call starts from the
+        model of the last `fit`, if there is one, and `fit` discards all batches. If the number of features is not set,
+        the first batch chooses it, as `fit` does, and it is then fixed.
 
         Parameters
         ----------
         X, y, sample_weight, offset :
-            As in `fit`. Every batch has the columns of the first. Rows should come in random order: a batch counts for
-            all rows.
+            As in `fit`. All batches must have the columns of the first. The rows should be in random order, because
+            each batch is treated as a random sample of all rows.
 
         Returns
         -------
         self
-            `stream_` has what is remembered, `n_samples_seen_` the number of rows, `n_iter_` that of batches.
+            `stream_` contains the state of the stream, `n_samples_seen_` the number of rows, and `n_iter_` the number
+            of batches.
 
         Raises
         ------
         ValueError
-            For data that `fit` would refuse, and other columns than those of the first batch. The model is unchanged.
+            For data that `fit` would not accept, and for columns other than those of the first batch. The model is then
+            unchanged.
 
         See Also
         --------
-        hardthresh.solvers.StochasticIHT : The step that is taken.
+        hardthresh.solvers.StochasticIHT : The solver that computes the step.
 
         Notes
         -----
-        One step of iterative hard thresholding: columns are centred and scaled by the means and deviations of all rows
-        so far, the gradient of the batch joins an average in which those of earlier batches count
-        :math:`\beta` = 0.8 times as much with each new one, and the features are those of the k largest
-        coefficients after a step of .3, over the mean curvature of the losses. `solver` can be a `StochasticIHT` with
-        another step and average; its batches have no say, the batch is what is given.
+        Each call takes one step of iterative hard thresholding. Columns are centred and scaled by the means and
+        standard deviations of all rows so far. The gradient is an exponential average over the batches, in which the
+        weight of earlier batches is multiplied by :math:`\beta` = 0.8 with each new one. The step size is 0.3 divided
+        by the mean second derivative of the losses, and the k largest coefficients are kept. Pass a `StochasticIHT` as
+        `solver` for another step size and average; its setting for batches is ignored.
 
-        Cost: four data passes of the batch. Memory: 4 d numbers, and the batch. Heuristic: a batch should have many
-        times as many rows as the model has features. ``benchmarks/streams.py`` measures what is found after how many
-        rows.
+        Cost: four passes over the batch. Memory: 4 d numbers for d columns, and the batch. Guarantee: heuristic; a
+        batch should have many times as many rows as the model has features. ``benchmarks/streams.py`` measures how many
+        rows are needed to find the features.
         """
         return self._learn(X, y, sample_weight, offset)
 

@@ -38,7 +38,7 @@ class SurvivalTargets:
 
     @classmethod
     def of(cls, y: Any, strata: Any = None) -> SurvivalTargets:
-        """Return the targets that y and strata are; their values are not looked at yet.
+        """Return the targets that y and strata are; their values are not examined yet.
 
         Raises
         ------
@@ -70,7 +70,7 @@ class SurvivalTargets:
         time : array, shape (n,)
             The checked times.
         counted : array of bool, shape (n,)
-            The rows of positive weight. What others hold is not looked at: they are censored, in any stratum.
+            The rows of positive weight. What others hold is not examined: they are censored, in any stratum.
 
         Returns
         -------
@@ -132,7 +132,7 @@ class SurvivalCodes:
         return np.column_stack([rank, y[:, 1:]]), SurvivalCodes(self.strata, times)
 
     def timed(self, y: np.ndarray) -> np.ndarray:
-        """Return rows with times in the place of their ranks."""
+        """Return rows with times instead of their ranks."""
         return y if self.times is None else np.column_stack([self.times[y[:, 0].astype(np.int64)], y[:, 1:]])
 
     def labelled(self, y: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ from .problem import Problem
 @public_estimator("linear_svc", upgrades=[CHOSEN_BY_EBIC])
 @own_parameters(class_weight=None)
 class SparseLinearSVC(LinearClassifier):
-    r"""Linear support vector classification of two classes with at most k features, by the squared hinge loss.
+    r"""Linear support vector classification of two classes with at most k features, with the squared hinge loss.
 
     .. math:: \min_{b, c} \; \frac{1}{2 \sum_i s_i} \sum_i s_i \max(0, 1 - y_i u_i)^2
               + \frac{\alpha}{2} \sum_j \sigma_j^2 b_j^2, \qquad u_i = x_i^\top b + c + o_i,
@@ -39,7 +39,7 @@ class SparseLinearSVC(LinearClassifier):
     Attributes
     ----------
     classes_ : array, shape (2,)
-        The labels; decisions > 0 are for the second.
+        The labels, sorted. The second class is predicted where `decision_function` is positive.
     coef_ : array, shape (1, n_features)
         Coefficients on the scale of the data; exactly 0 for features not chosen.
     intercept_ : array, shape (1,)
@@ -49,14 +49,17 @@ class SparseLinearSVC(LinearClassifier):
     See Also
     --------
     SparseLinearSVCCV : Chooses k by cross-validation.
-    SparseLogisticRegression : Has probabilities of classes.
-    sklearn.linear_model.LogisticRegression, sklearn.svm.LinearSVC : Without a limit of features. The ridge is
-        1 / (2 n C) there, for n rows; and `LinearSVC` penalises its intercept.
+    SparseLogisticRegression : Estimates the probabilities of classes.
+    sklearn.linear_model.LogisticRegression, sklearn.svm.LinearSVC : Without a limit on the number of features. Their
+        penalty corresponds to the ridge 1 / (2 n C), for n rows; and `LinearSVC` penalises its intercept.
 
     Notes
     -----
-    Rows beyond the margin, with :math:`y_i u_i \ge 1`, have no say. No likelihood belongs to the loss;
-    ``n_nonzero_coefs="auto"`` uses n times the logarithm of the mean loss in its place, as for least squares.
+    {guarantee}
+
+    Rows beyond the margin, with :math:`y_i u_i \ge 1`, do not contribute to the loss. The loss is not a negative
+    log-likelihood, so ``n_nonzero_coefs="auto"`` uses n times the logarithm of the mean loss instead, as for least
+    squares.
 
     Examples
     --------
@@ -90,7 +93,7 @@ class SparseLinearSVC(LinearClassifier):
 
     @lazy
     def decision_function(self, X: Any, offset: Any = None) -> Any:
-        """Return the decision, shape (n_samples,): positive for the second class.
+        """Return the linear predictor of each row, shape (n_samples,), which is positive for the second class.
 
         Parameters
         ----------
@@ -133,6 +136,10 @@ class SparseLinearSVCCV(SparseLinearModelCV, SparseLinearSVC):
     Attributes
     ----------
     {cv_attributes}
+
+    Notes
+    -----
+    {cv_guarantee}
 
     Examples
     --------

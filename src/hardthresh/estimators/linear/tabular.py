@@ -1,4 +1,4 @@
-"""The base of linear models that reads tables: their numbers and categorical columns, and what settings say of them."""
+"""The base class of linear models that reads tables: numeric and categorical columns, and their settings."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ class TabularModel(ThresholdingEstimator):
 
     @property
     def encoded_feature_names_(self) -> np.ndarray:
-        """The names of the columns that `coef_` refers to: one for each level of a categorical column."""
+        """The names of the columns of `coef_`, with one name for each encoded level of a categorical column."""
         check_is_fitted(self)
         encoding = getattr(self, "encoding_", Encoding(int(self.n_features_in_), ()))
         return encoding.names(getattr(self, "feature_names_in_", None))

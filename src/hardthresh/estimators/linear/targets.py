@@ -1,4 +1,4 @@
-"""The targets of a problem less the offset, as first estimates of a parameter of the loss take them."""
+"""The targets of a problem minus the offset, for first estimates of a parameter of the loss."""
 
 from __future__ import annotations
 

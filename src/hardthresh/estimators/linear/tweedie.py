@@ -1,4 +1,4 @@
-"""Sparse Tweedie regression, for amounts many of which are zero."""
+"""Sparse Tweedie regression, for amounts of which many are zero."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ from .regressor import SparseRegressor
 @public_estimator("tweedie_regression", upgrades=[CHOSEN_BY_EBIC])
 @own_parameters(power=1.5)
 class SparseTweedieRegression(SparseRegressor):
-    r"""Tweedie regression with at most k features, for amounts >= 0, exact zeros among them.
+    r"""Tweedie regression with at most k features, for amounts >= 0 of which some are exactly zero.
 
     .. math:: \min_{b, c} \; \frac{1}{\sum_i s_i} \sum_i s_i \Bigl(\frac{\mu_i^{2-p}}{2-p} - y_i \frac{\mu_i^{1-p}}{1-p}
               + \frac{y_i^{2-p}}{(1-p)(2-p)}\Bigr) + \frac{\alpha}{2} \sum_j \sigma_j^2 b_j^2, \qquad
               \log \mu_i = x_i^\top b + c + o_i, \quad \text{with at most } k \text{ non-zero } b_j
 
     with amounts :math:`y_i \ge 0`, weights s, offsets o, and :math:`\sigma_j` the standard deviation of column j (1 if
-    not standardised). The expected amount is :math:`\mu_i`, and its variance proportional to :math:`\mu_i^p`.
+    not standardised). The expected amount is :math:`\mu_i`, and the variance is proportional to :math:`\mu_i^p`.
 
     Parameters
     ----------
     power : float
-        p, 1 < p < 2. Closer to 1 the amounts are sums of many small ones, closer to 2 of few large ones.
+        The power p of the variance function, 1 < p < 2. Amounts are sums of many small terms if p is near 1, and of few
+        large terms if p is near 2.
     {parameters}
 
     Attributes
@@ -48,8 +49,11 @@ class SparseTweedieRegression(SparseRegressor):
 
     Notes
     -----
-    The unit of the amounts changes the intercept and the scale of the objective alone. Where all rows with some value
-    of a feature have the amount zero, no finite coefficient is best; the fit warns, and names the feature.
+    {guarantee}
+
+    Multiplying all amounts by a constant, as a change of unit does, changes only the intercept and the scale of the
+    objective. If all rows with some value of a feature have the amount zero, the loss has no finite minimiser; `fit`
+    then issues a warning that names the feature.
 
     Examples
     --------
@@ -85,12 +89,16 @@ class SparseTweedieRegressionCV(SparseLinearModelCV, SparseTweedieRegression):
     Parameters
     ----------
     power : float
-        As without cross-validation.
+        As in `SparseTweedieRegression`.
     {cv_parameters}
 
     Attributes
     ----------
     {cv_attributes}
+
+    Notes
+    -----
+    {cv_guarantee}
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the weights of rows stand for, in standard errors."""
+"""The meaning of sample weights in standard errors."""
 
 from __future__ import annotations
 

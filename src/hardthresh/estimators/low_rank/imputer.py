@@ -46,26 +46,26 @@ def _marks_gaps(imputer: LowRankImputer) -> bool:
 
 @public_estimator("low_rank_imputer", upgrades=[without_comparison("rank", "low_rank_imputer_cv")])
 class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimator):
-    r"""Missing entries of a table filled by a matrix of rank at most r (matrix completion).
+    r"""Imputation of missing entries by a matrix of rank at most r (matrix completion).
 
     .. math:: \min_{W} \; \frac{1}{2 N} \sum_{(i, j) \in \Omega} \Bigl(\frac{x_{ij} - m_j}{\sigma_j} - W_{ij}\Bigr)^2
               + \frac{\alpha}{2 n p} \|W\|_F^2 \quad \text{with } \mathrm{rank}(W) \le r
 
-    over the N observed entries :math:`\Omega` of an n x p table, whose observed entries give column j its mean
-    :math:`m_j` and its standard deviation :math:`\sigma_j`. A missing entry becomes :math:`m_j + \sigma_j W_{ij}`.
-    Constant columns and empty rows and columns are left out of these sums.
+    over the N observed entries :math:`\Omega` of an n x p table, where :math:`m_j` and :math:`\sigma_j` are the mean
+    and the standard deviation of the observed entries of column j. A missing entry is imputed as :math:`m_j + \sigma_j
+    W_{ij}`. Constant columns and empty rows and columns are excluded from these sums.
 
     Parameters
     ----------
     rank : int, optional
-        The rank, 0 <= rank < min(n_samples, n_features); 0 fills in the means of the columns. Default a tenth of
+        The rank, 0 <= rank < min(n_samples, n_features); 0 imputes the means of the columns. Default: a tenth of
         min(n_samples, n_features), rounded up.
     alpha : float, optional
-        Ridge >= 0 on the mean square of all entries of the completed table, in standard units; default 0.001. 0 fits
-        exactly what has an exact fit, and is reckless with a rank that is too large.
+        Ridge penalty >= 0 on the mean square of all entries of the standardised completed table. Default 0.001. With 0,
+        the fit is exact if the entries allow it, and overfits if the rank is too large.
     {imputer_parameters}
     random_state : int, RandomState or None
-        Seed of the starts, where several first directions are equally good, and of solvers that draw random numbers.
+        Seed of the starting points if the leading singular value is tied, and of solvers that draw random numbers.
     verbose : bool
         Whether to show a progress line.
 
@@ -83,11 +83,10 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
     Warns
     -----
     UserWarning
-        If fewer entries are observed than a matrix of this rank has free numbers, r (n + p - r), and by `fit` for
-        columns without an observed entry, which `transform` leaves out. If X does not determine the answer: the first
-        direction is one of several that are equally good, and these lead to different tables. If one column or one row
-        carries a direction (more than 0.6 of its squares); a column only if the others tell less than half of its
-        variance.
+        By `fit`: if fewer entries are observed than the r (n + p - r) free parameters of a matrix of this rank; for
+        columns without an observed entry, which `transform` drops; if the solution is not unique, because the leading
+        singular value is tied and its directions lead to different tables; if one row, or one column of which the
+        others explain less than half of the variance, has more than 0.6 of the sum of squares of a direction.
     ConvergenceWarning
         If the fit did not converge.
 
@@ -99,31 +98,31 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
 
     Notes
     -----
-    The fit of rank r starts from that of the next smaller number among 1, 2, ..., 8, 10, 12, 14, 16, 20, ..., and the
-    first from zero. On tables whose singular values fall quickly that finds far better completions than starting with
-    the full rank, and few directions at a time seldom end in one that fits the noise of a single column. Where the
-    first direction is one of several with the same singular value, as in small or symmetric tables,
-    fits start from up to ten of them, and the one with the lowest objective is taken.
+    The fit of rank r is warm-started from the next smaller rank among 1, 2, ..., 8, 10, 12, 14, 16, 20, ..., and the
+    fit of rank 1 from zero. If the singular values decay quickly, this finds far better completions than a start with
+    the full rank, and seldom a direction that fits the noise of a single column. If the leading singular value is tied,
+    as in small or symmetric tables, up to ten starting points are tried, and the fit with the lowest objective is
+    returned.
 
-    New rows are placed among the directions `V_` by least squares on their observed entries, with the ridge of the
-    fit; and so are the rows of the fit, so `transform` of them and `fit_transform` are the same. A row without an
-    observed entry is filled with the means.
+    The coordinates of a new row in the directions `V_` are computed by least squares on its observed entries, with the
+    ridge of the fit. The same holds for the training rows, so `fit_transform` equals `fit` followed by `transform`. A
+    row without an observed entry is imputed with the means.
 
-    A sparse table is never made dense by `fit`; `transform` returns dense rows, and `predict_entries` single numbers.
+    `fit` never converts a sparse table to a dense one. `transform` returns dense rows, and `predict_entries` single
+    entries.
 
-    Cost: an iteration takes two products of the observed entries with r columns. Placing n rows costs O(r^2) operations
-    for each observed entry and O(r^3) for each row.
+    Cost: an iteration takes two products of the observed entries with r columns. The coordinates of rows cost O(r^2)
+    operations for each observed entry and O(r^3) for each row.
 
-    Guarantee: heuristic. For entries drawn uniformly at random from a matrix of rank r, and enough of them, completion
-    by fixed-rank methods finds it from a good start (see `hardthresh.solvers.ConjugateIHT`). No method can fill in
-    what the other entries do not tell: entries that are missing *because of* their values are filled in as if
-    they were missing at random.
+    Guarantee: heuristic. If sufficiently many entries of a matrix of rank r are observed uniformly at random,
+    fixed-rank methods recover it from a good starting point (see `hardthresh.solvers.ConjugateIHT`). Entries that are
+    missing *because of* their values are imputed as if they were missing at random.
 
     References
     ----------
     J. Wei, Cai, Chan and Leung (2020), Guarantees of Riemannian optimization for low rank matrix completion, *Inverse
-    Problems and Imaging* 14, 233-265. Climbing: B. Vandereycken (2013), Low-rank matrix completion by Riemannian
-    optimization, *SIAM Journal on Optimization* 23, 1214-1236.
+    Problems and Imaging* 14, 233-265. Increasing ranks: B. Vandereycken (2013), Low-rank matrix completion by
+    Riemannian optimization, *SIAM Journal on Optimization* 23, 1214-1236.
 
     Examples
     --------
@@ -176,14 +175,14 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
 
     @fit_method
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the directions of the columns.
+        """Fit the low-rank matrix to the observed entries.
 
         Parameters
         ----------
         X : array or data frame, or scipy.sparse array with ``missing="unstored"``, shape (n_samples, n_features)
-            Numbers; NaN is missing. float32 is computed in float32.
+            Numbers; missing entries are NaN, or not stored. float32 data are fitted in float32.
         y : ignored
-            There for pipelines.
+            Present for compatibility with pipelines.
 
         Returns
         -------
@@ -192,8 +191,8 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         Raises
         ------
         ValueError
-            For infinity, text, categories, nothing observed, or settings out of range; the message says which and
-            what to do.
+            For infinity, text, categories, a table without an observed entry, or settings out of range; the message
+            says which and what to do.
         """
         self._check_settings()
         X = self._validate(X, reset=True)
@@ -218,30 +217,31 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
 
     @serial_blas()
     def transform(self, X: Any) -> Any:
-        """Return rows with their missing entries filled in.
+        """Return rows with their missing entries imputed.
 
         Parameters
         ----------
         X : array, data frame or scipy.sparse array, as for `fit`, shape (n_rows, n_features)
-            Old or new rows.
+            Training rows or new rows.
 
         Returns
         -------
         array or data frame, shape (n_rows, n_features_out)
-            In the precision of X. For a pandas or polars data frame another one, with the same index and columns; after
-            ``set_output``, what that says. Columns without an observed entry in `fit` are left out, unless
-            `keep_empty_features`, and the indicators of `add_indicator` are the last.
+            The completed rows, in the precision of X. A pandas or polars data frame gives a data frame of the same
+            kind, with the same index and columns; ``set_output`` changes this. Columns without an observed entry in
+            `fit` are dropped, unless `keep_empty_features` is True. The indicators of `add_indicator` are the last
+            columns.
 
         Raises
         ------
         NotFittedError
             Before `fit`.
         ValueError
-            For infinity, text, or other columns than in `fit`.
+            For infinity, text, or columns other than in `fit`.
 
         Notes
         -----
-        Cost: O(r^2) operations for each observed entry of a row with missing ones, and O(r^3) for the row.
+        Cost: for each row with missing entries, O(r^2) operations for each observed entry plus O(r^3).
         """
         check_is_fitted(self)
         given = X
@@ -271,7 +271,7 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
     @available_if(_marks_gaps)
     @serial_blas()
     def inverse_transform(self, X: Any) -> Any:
-        """Return completed rows with their gaps: NaN again wherever an indicator says that something was filled in.
+        """Return completed rows with NaN wherever an indicator marks an imputed entry.
 
         Parameters
         ----------
@@ -281,17 +281,17 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         Returns
         -------
         array, shape (n_rows, n_features)
-            Columns that `transform` left out are NaN. Gaps in columns that had none in `fit` have no indicator and stay
-            filled, as with scikit-learn's imputers.
+            The original rows. Columns that `transform` dropped are NaN. Columns without missing entries in `fit` have
+            no indicator, so their imputed entries remain, as with scikit-learn's imputers.
 
         Raises
         ------
         NotFittedError
             Before `fit`.
         AttributeError
-            Without ``add_indicator=True``: there is no such method then.
+            Without ``add_indicator=True``, where the method does not exist.
         ValueError
-            For another number of columns.
+            If the number of columns differs from that of `transform`.
         """
         check_is_fitted(self)
         X = np.asarray(X)
@@ -309,24 +309,24 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
 
     @serial_blas()
     def predict_entries(self, rows: Any, columns: Any) -> np.ndarray:
-        """Return single entries of the low-rank table of the rows seen in `fit`, without forming the others.
+        """Return single entries of the completed low-rank table of the training rows, without forming the others.
 
         Parameters
         ----------
         rows, columns : array of int, shape (m,)
-            Their places, counted from 0.
+            The row and the column of each entry, counted from 0.
 
         Returns
         -------
         array, shape (m,)
-            NaN in columns without an observed entry.
+            The entries, on the scale of the data; NaN in columns without an observed entry.
 
         Raises
         ------
         NotFittedError
             Before `fit`.
         ValueError
-            For places outside the table, or lengths that differ.
+            For indices outside the table, or lengths that differ.
 
         Notes
         -----
@@ -365,7 +365,7 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         NotFittedError
             Before `fit`.
         ValueError
-            For other names, or another number of them, than in `fit`.
+            If the names, or their number, differ from those in `fit`.
         """
         check_is_fitted(self)
         names = super().get_feature_names_out(input_features)

@@ -40,75 +40,77 @@ _KEPT = 4  # fits to start from: the last two may be worse than the best, and a 
 
 @public_estimator("low_rank_imputer_cv")
 class LowRankImputerCV(LowRankImputer):
-    r"""Missing entries of a table filled by a matrix of low rank, with rank and ridge chosen by cross-validation.
+    r"""Imputation of missing entries by a low-rank matrix, with the rank and the ridge chosen by cross-validation.
 
     .. math:: \hat r, \hat\alpha = \arg\min_{r, \alpha} \; \frac{1}{F} \sum_{f=1}^{F} \frac{1}{N_f} \sum_{(i, j) \in f}
               \Bigl(\frac{\hat x_{ij}^{(f, r, \alpha)} - x_{ij}}{\sigma_j}\Bigr)^2
 
-    over ranks r and ridges :math:`\alpha`, where the F folds divide the observed entries, and the predictions
-    :math:`\hat x^{(f, r, \alpha)}` are those of `LowRankImputer` fitted without the entries of fold f.
+    over ranks r and ridges :math:`\alpha`, where the F folds partition the observed entries, and :math:`\hat x^{(f, r,
+    \alpha)}` are the predictions of a `LowRankImputer` fitted without the entries of fold f.
 
     Parameters
     ----------
     rank : iterable of int, or int, optional
-        The ranks to compare, 0 <= rank < min(n_samples, n_features); a single number R means 1 .. R. By default 0, 1,
-        ..., 8, 10, 12, 14, 16, 20, ... are compared, until two in a row are worse than the best or one is far worse,
-        and then the ranks between the best one and its neighbours.
+        The ranks to compare, 0 <= rank < min(n_samples, n_features); a single number R means 1, 2, ..., R. By default,
+        0, 1, ..., 8, 10, 12, 14, 16, 20, ... are compared until two consecutive ranks are worse than the best, or one
+        is far worse; then the ranks between the best one and its neighbours are compared.
     alpha : float, optional
-        Ridge >= 0 on the mean square of all entries of the completed table, in standard units. By default, 0.1, 0.01
-        and 0.0001 are compared along with the ranks, until one is worse than the last.
+        Ridge penalty >= 0 on the mean square of all entries of the standardised completed table. By default, 0.1, 0.01
+        and 0.0001 are compared in this order, each with all ranks, until one is worse than the one before.
     cv : int or iterable of (train, test) indices
-        The folds of the observed entries, drawn at random by `random_state` if only their number is given. Indices
-        count the observed entries, row by row.
+        The folds of the observed entries. A number of folds is drawn at random with `random_state`. Indices refer to
+        the observed entries in row-major order.
     rule : {"best", "one_standard_error"}
-        Take the rank with the best mean score, or the smallest one within a standard error of it. Of ranks whose scores
-        differ from the best, fold by fold, by less than the standard error of that difference, the smallest is taken.
+        "best" takes the smallest rank whose mean score differs from the best by less than the standard error of the
+        difference over folds. "one_standard_error" takes the smallest rank whose mean score is within one standard
+        error of the best.
     n_jobs : int, optional
         The number of folds to fit at a time.
     {imputer_parameters}
     random_state : int, RandomState or None
-        Seed of the folds, and of what `LowRankImputer` draws; None is the same as 0.
+        Seed of the folds, and of the random numbers of `LowRankImputer`; None is the same as 0.
     verbose : bool
         Whether to show a progress line.
 
     Attributes
     ----------
     candidates_ : array of int, shape (n_candidates,)
-        The ranks compared, increasing.
+        The ranks that were compared, increasing.
     scores_ : array, shape (n_candidates, n_folds)
-        Minus the mean squared error of the held-out entries in standard units, with the ridge chosen.
-        `mean_scores_` and `standard_errors_` summarise them, and `scorer_name_` names them.
+        The negative mean squared error of the standardised held-out entries, with the chosen ridge. `mean_scores_` and
+        `standard_errors_` are their means and standard errors over the folds, and `scorer_name_` is the name of the
+        score.
     best_rank_ : int
-        The rank that the rule chose.
+        The rank that `rule` chose.
     one_standard_error_ : int
-        The smallest rank within one standard error of the best.
+        The smallest rank whose mean score is within one standard error of the best.
     alphas_, alpha_scores_ : array, shape (n_alphas,)
-        The ridges compared, and the best mean score of each.
+        The ridges that were compared, and the best mean score of each.
     {imputer_attributes}
 
     Raises
     ------
     ValueError
-        By `fit`, as for `LowRankImputer`, and for ranks, folds or a rule that cannot be used.
+        By `fit`, as for `LowRankImputer`, and for invalid ranks, folds or rules.
 
     Warns
     -----
     UserWarning, ConvergenceWarning
-        As for `LowRankImputer`; fits within the folds that did not converge are counted in one warning.
+        As for `LowRankImputer`. A single warning gives the number of fits within the folds that did not converge.
     SearchRangeWarning
-        If the best rank given, or the best default ridge, is the largest compared (the smallest, of ranks), and others
-        are possible beyond it.
+        If the best of the given ranks is the largest or the smallest, or the best default ridge is the largest, and
+        values beyond it are possible.
 
     See Also
     --------
-    LowRankImputer : With a given rank.
+    LowRankImputer : The imputer with a given rank.
 
     Notes
     -----
-    Guarantee: heuristic. Each score is that of the model which this rank alone would give, and each fold centres and
-    scales its own entries.
+    Guarantee: heuristic. The score of a rank does not depend on the other ranks that are compared, and each fold is
+    centred and scaled by its own training entries.
 
-    Cost: for each ridge and fold, the fits of the ranks compared, each from the last one.
+    Cost: for each ridge and fold, one fit for each rank, warm-started from the previous rank.
 
     References
     ----------

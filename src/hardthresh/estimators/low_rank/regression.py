@@ -32,13 +32,13 @@ _CLOSED_FORM = "closed form: the global minimum of the least-squares problem"
 class LowRankRegression(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMixin, RegressorMixin, ThresholdingEstimator
 ):
-    r"""Least squares for several outputs with a coefficient matrix of rank at most r (reduced-rank regression).
+    r"""Reduced-rank regression: least squares for several outputs with a coefficient matrix of rank at most r.
 
     .. math:: \min_{W, b} \; \frac{1}{2 \sum_i s_i} \sum_i s_i \|W^\top x_i + b - y_i\|^2
               + \frac{\alpha}{2} \sum_j \sigma_j^2 \|W_j\|^2 \quad \text{with } \mathrm{rank}(W) \le r
 
-    with weights s, rows :math:`W_j`, and :math:`\sigma_j` the standard deviation of column j (about zero without an
-    intercept; 1 if not standardised). All outputs then depend on X through the same r directions.
+    with weights s, rows :math:`W_j` of W, and :math:`\sigma_j` the standard deviation of column j (its root mean square
+    without an intercept; 1 if not standardised). All outputs depend on X through the same r directions.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ class LowRankRegression(
     Warns
     -----
     UserWarning
-        For constant columns, whose coefficients are 0, and for sparse columns whose mean is a million times their
-        deviation.
+        For constant columns, whose coefficients are 0, and for sparse columns whose mean is more than a million times
+        their standard deviation.
     ConvergenceWarning
         If a given solver did not converge.
 
@@ -71,22 +71,22 @@ class LowRankRegression(
 
     Notes
     -----
-    Guarantee: with ``solver="auto"``, the global minimum, in closed form: a singular value decomposition of the
-    columns, and one of the fitted values that it leads to (Eckart and Young 1936; Izenman 1975). Where several matrices
-    fit equally well (more columns than rows, no ridge), the one of least norm among the standardised coefficients. With
-    a solver of its own, the guarantee is that solver's.
+    Guarantee: with ``solver="auto"``, the global minimum in closed form, by a singular value decomposition of X and one
+    of the fitted values (Eckart and Young 1936; Izenman 1975). If the minimiser is not unique (more columns than rows,
+    no ridge), the one whose standardised coefficients have the least norm. With another solver, the guarantee is that
+    of the solver.
 
-    Cost: two data passes to standardise, r for the objective, and O((p + q) n min(n, p)) operations between them. Dense
-    X is copied once if it has fewer than 4 (p + q) rows or more outputs than columns, and read in blocks of rows
-    otherwise. Sparse X stays sparse; dense is one square matrix of side min(n, p) with its eigenvectors, 1.6 GB for a
-    side of 10,000, and directions of X smaller than about 1e-7 of the largest count as none. The matrix W, p x q, is
-    never formed unless `coef_` is asked for or a solver is given; then dense X is copied once, and an iteration costs a
-    few times q passes.
+    Cost, for n rows, p features and q outputs: two data passes for the standardisation, r for the objective, and O((p +
+    q) n min(n, p)) operations. Dense X is copied once if it has fewer than 4 (p + q) rows or more outputs than columns,
+    and is otherwise read in blocks of rows. Sparse X stays sparse; the only dense arrays are a square matrix of order
+    min(n, p) and its eigenvectors, 1.6 GB for the order 10,000, and singular values of X smaller than about 1e-7 of the
+    largest are treated as zero. The p x q matrix W is formed only for `coef_` or a given solver; a solver copies dense
+    X once, and an iteration costs a few times q passes.
 
-    Directions of X that are no more than rounding of its entries, for dense X about the mean over the standard
-    deviation of its columns times 1e-16 of a column, count as none: least squares has nothing to fit there.
+    Singular values of X of the size of rounding errors are treated as zero. For dense standardised X this threshold is
+    about 1e-16 times the ratio of the mean to the standard deviation of a column.
 
-    Other array libraries than NumPy are not supported.
+    NumPy is the only supported array library.
 
     References
     ----------
@@ -149,11 +149,12 @@ class LowRankRegression(
         Parameters
         ----------
         X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
-            Finite numbers; float32 is computed in float32.
+            Finite numbers; float32 data are fitted in float32.
         y : array, shape (n_samples, n_outputs) or (n_samples,)
             Targets.
         sample_weight : array, shape (n_samples,), optional
-            Non-negative weights, at least two of them positive; weight 2 is a row given twice, weight 0 a row left out.
+            Non-negative weights, at least two of them positive. A row with weight 2 is equivalent to two copies of the
+            row; a row with weight 0 is ignored.
 
         Returns
         -------
@@ -192,7 +193,7 @@ class LowRankRegression(
         NotFittedError
             Before `fit`.
         ValueError
-            For NaN, infinity, or other columns than in `fit`.
+            For NaN, infinity, or columns other than in `fit`.
 
         Notes
         -----
@@ -204,7 +205,7 @@ class LowRankRegression(
 
     @serial_blas()
     def transform(self, X: Any) -> Any:
-        """Return the latent factors ``X @ U_``, shape (n_samples, r): all that predictions depend on.
+        """Return the latent factors ``X @ U_``, shape (n_samples, r), which determine the predictions.
 
         Parameters
         ----------
@@ -231,7 +232,7 @@ class LowRankRegression(
     def coef_(self) -> np.ndarray:
         """The coefficients, shape (n_outputs, n_features), or (n_features,) for one-dimensional targets.
 
-        They are computed each time they are asked for: `predict` uses the factors.
+        They are computed at each access; `predict` uses the factors instead.
         """
         if not hasattr(self, "U_"):
             raise AttributeError(f"{type(self).__name__} has no coef_ before it is fitted")

@@ -46,64 +46,64 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
     .. math:: \hat r = \arg\min_{r} \frac{1}{F} \sum_{f=1}^{F} \frac{1}{q \sum_{i \in f} s_i}
               \sum_{i \in f} s_i \|\hat y_i^{(f, r)} - y_i\|^2
 
-    over the candidates r, with weights s, where the prediction :math:`\hat y_i^{(f, r)}` of q outputs is that of
-    `LowRankRegression` of rank r fitted without the rows of fold f. A scorer or the rule of one standard error changes
-    the criterion; the final fit is on all data.
+    over the candidates r, with weights s, where :math:`\hat y_i^{(f, r)}` is the prediction of q outputs by a
+    `LowRankRegression` of rank r fitted without the rows of fold f. `scoring` and ``rule="one_standard_error"`` change
+    the criterion. The final fit uses all rows.
 
     Parameters
     ----------
     rank : iterable of int, or int, optional
-        The ranks to compare, 0 <= rank <= min(n_features, n_outputs); a single number R means 1 .. R. Default
-        1 .. min(30, n_features, n_outputs).
+        The ranks to compare, 0 <= rank <= min(n_features, n_outputs); a single number R means 1, 2, ..., R. Default 1,
+        2, ..., min(30, n_features, n_outputs).
     criterion : {"cv", "bic", "aic"}
-        What chooses the rank: cross-validation, or an information criterion of fits to all rows, for which `cv`,
-        `scoring` and `rule` must be left out, and `alpha` be 0. A rank r of m columns that vary, or of one fewer rows
-        if these are fewer, and q outputs has r (m + q - r) coefficients.
+        How to choose the rank: by cross-validation, or by an information criterion of fits to all rows, which requires
+        `alpha` = 0 and the defaults of `cv`, `scoring` and `rule`. The criterion counts r (m + q - r) coefficients for
+        the rank r, where q is the number of outputs and m the smaller of the number of columns that vary and the number
+        of rows minus one.
     {low_rank_cv_parameters}
     {low_rank_parameters}
 
     Attributes
     ----------
     candidates_ : array of int, shape (n_candidates,)
-        The ranks compared, increasing.
+        The ranks that were compared, increasing.
     scores_ : array, shape (n_candidates, n_folds)
-        Held-out scores; higher is better. `mean_scores_` and `standard_errors_` summarise them, and `scorer_name_`
-        names them.
+        Held-out scores; higher is better. `mean_scores_` and `standard_errors_` are their means and standard errors
+        over the folds, and `scorer_name_` is the name of the score.
     best_rank_ : int
-        The rank that the rule chose; `rank_` is less where the data attain less.
+        The rank that `rule` chose; `rank_` is smaller if the minimiser of that rank has a smaller rank.
     one_standard_error_ : int
-        The smallest rank within one standard error of the best.
+        The smallest rank whose mean score is within one standard error of the best.
     criterion_path_ : array, shape (n_candidates,)
-        With an information criterion, in the place of scores: that of each rank; smaller is better.
+        Only with an information criterion, instead of scores: the criterion of each rank; smaller is better.
     {low_rank_attributes}
 
     Raises
     ------
     ValueError
-        By `fit`, as for `LowRankRegression`, and for candidates, folds, a rule or a score that cannot be used.
+        By `fit`, as for `LowRankRegression`, and for invalid candidates, folds, rules or scorers.
 
     Warns
     -----
     UserWarning, ConvergenceWarning
-        As for `LowRankRegression`; fits within the folds that did not converge are counted in one warning.
+        As for `LowRankRegression`. A single warning gives the number of fits within the folds that did not converge.
     SearchRangeWarning
-        If the best rank is the largest or the smallest compared, and others are possible beyond it.
+        If the best rank is the largest or the smallest compared, and ranks beyond it are possible.
     CriterionWarning
-        If an information criterion chooses, and there are no more rows than columns.
+        If an information criterion chooses the rank, and there are no more rows than columns.
 
     See Also
     --------
-    LowRankRegression : With a given rank.
+    LowRankRegression : The model with a given rank.
 
     Notes
     -----
-    Guarantee: with ``solver="auto"``, every fit is the global minimum for its rank and rows, and no held-out row has a
-    say in what its fold fits: each fold centres and scales its own training rows. That the chosen rank is the right one
-    is not guaranteed (heuristic).
+    Guarantee: with ``solver="auto"``, every fit is the global minimum for its rank and rows. Each fold centres and
+    scales its own training rows, so its fits do not depend on held-out rows. The choice of the rank is heuristic.
 
-    Cost: one decomposition of its training rows serves all ranks of a fold, so with ``solver="auto"`` it is that of one
-    fit per fold with the largest rank, one for the final fit, and for each candidate and fold r passes over the
-    held-out rows. Another solver starts each fit of a fold from the last one.
+    Cost: with ``solver="auto"``, all ranks of a fold share one decomposition of its training rows. The cost is that of
+    one fit with the largest rank for each fold, the final fit, and r passes over the held-out rows for each candidate
+    and fold. Another solver starts each fit of a fold from the previous rank.
 
     References
     ----------
@@ -162,12 +162,12 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
 
     @fit_method
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
-        """Choose the rank, then fit on all data with it.
+        """Choose the rank, then fit all rows with it.
 
         Parameters
         ----------
         X, y, sample_weight :
-            As for `LowRankRegression`; weights are used in the scores too.
+            As for `LowRankRegression`. The scores use the weights too.
         **params : dict
             ``groups``, an array of shape (n_samples,): the group of each row, for a splitter that keeps groups
             together, such as ``cv=GroupKFold(5)``. With scikit-learn's metadata routing enabled, whatever the splitter
@@ -180,7 +180,7 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
         Raises
         ------
         ValueError
-            As there, and for candidates or folds that cannot be used.
+            As for `LowRankRegression`, and for invalid candidates or folds.
         """
         everything, given = self._validate_fit(X, y, sample_weight)
         table = with_matrix(given)

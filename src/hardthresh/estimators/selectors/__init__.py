@@ -1,1 +1,1 @@
-"""Estimators that choose features by fits of another estimator, and say how far to trust the choice."""
+"""Estimators that choose features by fits of another estimator, with error control."""

@@ -1,4 +1,4 @@
-"""What an estimator chooses on some of the rows, and from what."""
+"""The features that an estimator chooses on a subset of the rows, and its candidates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much an estimator relies on each column: what is compared between columns and their knockoffs."""
+"""Importances of columns and their knockoffs for an estimator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The columns of a table that get knockoffs, and how these are drawn."""
+"""The columns of a table that have knockoffs, and the sampling of the knockoffs."""
 
 from __future__ import annotations
 

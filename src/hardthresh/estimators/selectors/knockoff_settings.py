@@ -1,4 +1,4 @@
-"""The settings of a selection by knockoffs, and what it does not allow its estimator."""
+"""Checks of the settings of a selection by knockoffs and of its estimator."""
 
 from __future__ import annotations
 

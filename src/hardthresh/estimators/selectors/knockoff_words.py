@@ -1,4 +1,4 @@
-"""What a selection by knockoffs says, and what it does not say."""
+"""Sentences about a selection by knockoffs and its guarantee."""
 
 from __future__ import annotations
 

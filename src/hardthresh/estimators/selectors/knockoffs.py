@@ -35,12 +35,12 @@ from .knockoff_words import conditions, is_estimated, least_selected, outcome, w
 
 @register("selector", "knockoffs", lambda: [Knockoffs(SparseLinearRegression(n_nonzero_coefs=1))])
 class Knockoffs(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
-    r"""Features selected with control of the false discovery rate, by knockoffs.
+    r"""Selection of features with control of the false discovery rate, by knockoffs.
 
-    Each column gets a knockoff: a copy that has the same second moments, and the same correlations with the other
-    columns, but is made without a look at the target. An estimator is fitted to the columns and their knockoffs
-    together. A feature is selected if it is preferred to its own knockoff by so much that few knockoffs are preferred
-    as much to theirs:
+    A knockoff of a column is a random or constructed copy with the same variance and the same correlations with the
+    other columns, which is computed without the target. An estimator is fitted to the columns and their knockoffs
+    together. A feature is selected if its importance exceeds that of its knockoff by at least a threshold T, which is
+    chosen such that few knockoffs exceed their columns by as much:
 
     .. math:: W_j = \pm \max(Z_j, \tilde Z_j) \text{ or } Z_j - \tilde Z_j, \qquad
               T = \min\Bigl\{t : \frac{1 + \#\{j : W_j \le -t\}}{\max(1, \#\{j : W_j \ge t\})} \le q\Bigr\}, \qquad
@@ -52,38 +52,40 @@ class Knockoffs(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     estimator : estimator
-        A sparse linear model, which chooses features of one output, of several, of classes or of survival times; with
-        ``statistic="coef"`` any estimator with ``coef_``, such as scikit-learn's LassoCV. It is cloned. Columns of its
-        `always_include` have no knockoff and are in every fit; they are never selected. It takes no `groups`, no
-        categories, and the same `bounds` for all columns.
+        A sparse linear model for one or several outputs, classes or survival times; with ``statistic="coef"`` any
+        estimator with ``coef_``, such as scikit-learn's LassoCV. It is cloned. Columns of its `always_include` have no
+        knockoff, are in every fit, and are never selected. It may not have `groups` or categorical columns, and its
+        `bounds` must be the same for all columns.
     fdr : float
         q in (0, 1), the level of the false discovery rate: the expected share of null features among the selected
-        ones. A feature is null if it is independent of the target, given the others.
+        features. A feature is null if it is independent of the target given the others.
     kind : {"gaussian", "fixed"}
-        "gaussian" draws knockoffs from the normal distribution of the rows, for any loss and any number of rows
-        (model-X). "fixed" takes the columns as they are, for least squares with at least two rows for each column, and
-        for importances that depend on X and y through X'X, X'y and y'y alone: not for cross-validation, nor for other
-        losses. Of scikit-learn it takes LinearRegression, Ridge, ElasticNet, Lasso, Lars, LassoLars and
-        OrthogonalMatchingPursuit; of a function for `statistic` it cannot be checked, and is for you to see to.
+        "gaussian" (model-X knockoffs) assumes normally distributed rows, and allows any loss and any number of rows.
+        "fixed" (fixed-X knockoffs) makes no assumption about the rows, but needs least squares, at least two rows for
+        each column, and importances that depend on X and y only through X'X, X'y and y'y. So cross-validation and other
+        losses are not allowed. Of scikit-learn's estimators it accepts LinearRegression, Ridge, ElasticNet, Lasso,
+        Lars, LassoLars and OrthogonalMatchingPursuit. It cannot check a function given as `statistic`, which has to
+        satisfy this condition.
     statistic : {"path", "coef"} or callable
-        The importance Z of a column. "path": at how many of the numbers of features 1, 2, ..., K the model has it, with
-        ties broken by the size of the coefficient at K; W is then the larger of Z and :math:`\tilde Z` with its sign.
-        K is twice the number of features of `estimator`, but at least 1 / fdr, or with several draws 2 / fdr. An
-        estimator that chooses its number of features chooses it among columns and knockoffs. "coef": the size of its
-        standardised coefficient in one fit; W is then the difference, and so it is for a function. A function is
-        called with a clone of the estimator, X with the columns of the knockoffs, y and the other parameters of `fit`,
-        and returns an array of shape (n_columns,); it must treat all columns alike.
+        The importance Z of a column. With "path", Z counts how many of the models with 1, 2, ..., K features contain
+        the column, with ties broken by the absolute coefficient at K, and W is the signed maximum of Z and
+        :math:`\tilde Z`. K is twice the number of features of `estimator`, but at least 1 / fdr, or 2 / fdr with
+        several draws. An estimator that chooses its number of features chooses it among columns and knockoffs. With
+        "coef", Z is the absolute standardised coefficient in one fit, and W is the difference of Z and :math:`\tilde
+        Z`, as it is for a function. A function is called with a clone of the estimator, X with the knockoffs appended
+        as columns, y and the other parameters of `fit`. It returns an array of shape (n_columns,), and must treat all
+        columns alike.
     n_draws : int
-        How often knockoffs are drawn. With more than one draw, features are selected by the mean of their e-values
-        over the draws, which depends less on the random numbers.
+        The number of draws of the knockoffs, >= 1. With several draws, features are selected by the mean of their
+        e-values over the draws, which depends less on the random numbers.
     offset : {1, 0}
-        The 1 in the numerator of the formula. With 0 the selection is larger, and only the modified false discovery
-        rate is controlled, the expectation of V / (R + 1 / q) for V null ones of R features; with several draws still
-        the false discovery rate, as e-values have their own 1.
+        The number added to the numerator of the formula of T. With 0 the selection is larger, and one draw controls
+        only the modified false discovery rate, the expectation of V / (R + 1 / q) for V null features among R selected
+        ones. Several draws control the false discovery rate with both offsets, because the e-values add 1 themselves.
     covariance : {"ledoit_wolf", "empirical"}, array, callable or estimator
-        The covariance of the columns, for ``kind="gaussian"``: estimated with or without shrinkage; given, as an array
-        of shape (n_features, n_features); or that of an estimator of scikit-learn, such as ``OAS()``, which is fitted
-        to the standardised columns, or of a function of these. "empirical" needs more rows than columns.
+        The covariance of the columns for ``kind="gaussian"``: estimated with ("ledoit_wolf") or without ("empirical")
+        shrinkage; a given array of shape (n_features, n_features); or estimated by a scikit-learn estimator, such as
+        ``OAS()``, or a function, which receive the standardised columns. "empirical" needs more rows than columns.
     random_state : int, RandomState or None
         Seed of the knockoffs.
 
@@ -92,44 +94,44 @@ class Knockoffs(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
     support_ : array of int
         The selected features, increasing.
     tested_ : array of int
-        The features with a knockoff, increasing.
+        The features that have a knockoff, increasing.
     statistics_ : array, shape (n_draws, n_features)
-        W; 0 for constant columns and those of `always_include`.
+        W; 0 for constant columns and columns of `always_include`.
     threshold_ : array, shape (n_draws,)
-        T, infinite where nothing is selected; with several draws at the level fdr / 2.
+        T, infinite if nothing is selected. With several draws, T is computed at the level fdr / 2.
     e_values_ : array, shape (n_features,)
-        The mean over the draws of :math:`m \, 1[W_j \ge T] / (1 + \#\{i : W_i \le -T\})`, m the number of columns with
-        a knockoff.
+        The mean over the draws of :math:`m \, 1[W_j \ge T] / (1 + \#\{i : W_i \le -T\})`, where m is the number of
+        columns with a knockoff.
     estimated_fdp_ : float
-        The estimated share of null features among the selected ones: the smallest level at which they would be
-        selected by these thresholds. 0 if there are none.
+        The estimated share of null features among the selected ones: the smallest level at which these thresholds would
+        select them. 0 if nothing is selected.
     n_features_in_, feature_names_in_ :
         The columns seen in `fit`.
 
     See Also
     --------
-    hardthresh.selection.KnockoffPlan : The knockoffs.
+    hardthresh.selection.KnockoffPlan : Computes the knockoffs.
     hardthresh.report.plot_knockoffs : Draws the statistics and the threshold.
 
     Notes
     -----
-    Guarantee: with "fixed", and a target that is linear in the columns with independent normal errors of equal
-    variance, the false discovery rate is at most q, whatever the number of rows (Barber and Candes 2015, Theorem 2).
-    With "gaussian", and rows that are draws of a normal distribution with the covariance that is given, it is, whatever
-    the distribution of the target given the columns (Candes et al. 2018, Theorem 3.4). A covariance that is estimated
-    has no such guarantee; in simulations of normal rows the rate stayed at the level (the guide to trust has a table).
-    Several draws keep the level by the theorem of Ren and Barber (2024). It is the mean over repetitions of the study:
-    one selection may have a larger share.
+    Guarantee: the false discovery rate is at most q, for any number of rows, in two cases: with "fixed", if the target
+    is linear in the columns with independent normal errors of equal variance (Barber and Candes 2015, Theorem 2); with
+    "gaussian", if the rows are normally distributed with the given covariance, for any distribution of the target given
+    the columns (Candes et al. 2018, Theorem 3.4). There is no such guarantee with an estimated covariance; in
+    simulations of normal rows the rate stayed at the level (the guide to trust has a table). Several draws keep the
+    level by the theorem of Ren and Barber (2024). The false discovery rate is an average over repetitions of the study:
+    a single selection may have a larger share of null features.
 
-    A share of at most q takes 1 / q selected features with ``offset=1``, and about 2 / q with several draws. If fewer
-    features have an effect, nothing is selected: choose a larger level before you look at the data.
+    With ``offset=1``, at least 1 / q features have to be selected, and about 2 / q with several draws; otherwise
+    nothing is selected. If you expect fewer features with an effect, choose a larger level before you look at the data.
 
-    Columns and knockoffs change places at random before a fit, so that ties favour neither. The diagonal of the
-    knockoffs is that of maximum entropy. Constant columns are left out. Sparse matrices are refused, because knockoffs
-    are dense. The rows of normal knockoffs should look normal: transform skewed columns first.
+    Each column and its knockoff are swapped at random before a fit, so that ties favour neither. The knockoffs maximise
+    the entropy. Constant columns are ignored. Sparse matrices raise an error, because knockoffs are dense. With
+    "gaussian", transform skewed columns first, so that the rows are approximately normal.
 
-    Cost: for each draw a path of K numbers of features on 2 n_features columns; and once some ten inverses of
-    matrices of this size.
+    Cost: for each draw, a path of K numbers of features on 2 n_features columns; and once, about ten inverses of
+    matrices of this order.
 
     References
     ----------
@@ -184,10 +186,11 @@ class Knockoffs(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
         X : array or data frame, shape (n_samples, n_features)
             Finite numbers.
         y : array or data frame
-            Targets, as the estimator takes them.
+            Targets, as the estimator accepts them.
         **params : dict
-            What else its `fit` takes, such as ``sample_weight``, ``offset`` or ``strata``. Weights count in the
-            covariance too. With scikit-learn's metadata routing enabled, what the estimator requests.
+            Other parameters of the `fit` of the estimator, such as ``sample_weight``, ``offset`` or ``strata``. The
+            covariance uses the weights too. With scikit-learn's metadata routing enabled, the parameters that the
+            estimator requests.
 
         Returns
         -------
@@ -196,13 +199,14 @@ class Knockoffs(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            For NaN, settings out of range, columns that are combinations of others where the covariance is not shrunk,
-            too few rows for ``kind="fixed"``, and as by the estimator.
+            For NaN, settings out of range, linearly dependent columns if the covariance is not shrunk, too few rows for
+            ``kind="fixed"``, and whatever the estimator raises.
 
         Warns
         -----
         NothingFoundWarning
-            If nothing is selected; it says how many features this level takes.
+            If nothing is selected; the message gives the smallest number of features that can be selected at this
+            level.
         """
         check_settings(self)
         if _routing_enabled():
@@ -254,12 +258,12 @@ class Knockoffs(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
             warn(f"{type(self).__name__}: {why_empty(self)}", NothingFoundWarning)
 
     def statement(self) -> str:
-        """Return what was selected, and what may be said about it, in sentences.
+        """Return sentences that say what was selected, and what the level guarantees.
 
         Returns
         -------
         str
-            ``print`` it to read it.
+            The sentences.
 
         Examples
         --------
@@ -329,7 +333,7 @@ class Knockoffs(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
         check_present(self, "tested_", "threshold_")
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return which metadata `fit` passes on: those that the estimator requests.
+        """Return the metadata that `fit` passes on to the estimator.
 
         Returns
         -------

@@ -46,7 +46,7 @@ _MORE_CLASSES = (
 
 @register("selector", "stability", lambda: [StabilitySelection(SparseLinearRegression(n_nonzero_coefs=1), n_pairs=3)])
 class StabilitySelection(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
-    r"""Select the features that a model chooses on most halves of the rows.
+    r"""Stability selection: select the features that a model chooses on most halves of the rows.
 
     The rows are divided at random into two halves, many times. The model is fitted to each half, and the share of the
     halves that choose a feature is its inclusion frequency:
@@ -54,86 +54,85 @@ class StabilitySelection(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
     .. math:: \hat\pi_j = \frac{1}{2B} \sum_{b=1}^{B} \bigl(1[j \in \hat S(A_b)] + 1[j \in \hat S(A_b')]\bigr), \qquad
               A_b \cap A_b' = \emptyset
 
-    The features with :math:`\hat\pi_j \ge \tau` are selected. The frequencies are the product: they tell the features
-    that hardly depend on which rows are at hand from those that other rows would replace. The threshold is
-    conservative, and no detector of weak effects.
+    where :math:`\hat S(A)` are the features that a fit to the rows A chooses. The features with :math:`\hat\pi_j \ge
+    \tau` are selected. The inclusion frequencies themselves are often the more useful result: they show which choices
+    hardly depend on the particular rows. The threshold is conservative and often misses weak effects.
 
     Parameters
     ----------
     estimator : estimator
-        What chooses features: any sparse linear model of this package, also one that chooses its number of features, or
-        an estimator of scikit-learn with `get_support` or `coef_` once it is fitted. It is not changed.
+        The estimator that chooses features: any sparse linear model of this package, including those that choose the
+        number of features, or a scikit-learn estimator that has `get_support` or `coef_` after `fit`. It is not
+        changed.
     n_nonzero_coefs : int, optional
-        The number of features that each half chooses; of a model with `groups` the number of these. Default: that of
-        the estimator.
+        The number of features (of groups, for a model with `groups`) that each half chooses. Default: that of the
+        estimator.
     n_pairs : int
-        B, the number of pairs of halves.
+        B, the number of pairs of halves, >= 1.
     threshold : float
-        :math:`\tau`, above 1/2 and at most 1.
+        :math:`\tau`, 1/2 < threshold <= 1.
     bound : {"unimodal", "worst_case"}
-        The bound of Shah and Samworth that `expected_false_` is; see `hardthresh.selection.low_probability_bound`.
+        The bound of Shah and Samworth for `expected_false_`; see `hardthresh.selection.low_probability_bound`.
     random_state : int, RandomState instance or None
-        The seed of the halves; with None, too, a second fit has the same halves.
+        The seed of the halves. With None, too, every fit draws the same halves.
     n_jobs : int, optional
         The number of halves that are fitted at a time, as in joblib. Halves that share their work are fitted in one
-        process. Of a table in blocks on this machine, the number of threads that each read and work on a block; an
-        engine of another kind has its own.
+        process. For a table in blocks on this machine, the number of threads, each of which processes a block; other
+        engines have their own setting.
 
     Attributes
     ----------
     inclusion_frequencies_ : array, shape (n_features,)
-        The share of the halves that choose each feature: of the columns of X, of which a categorical one counts as
-        chosen if any of its levels is, and those of a group of `groups` each as often as it.
+        The share of the halves that choose each column of X. A categorical column counts as chosen if any of its levels
+        is; a column in a group of `groups` counts whenever its group is chosen.
     pair_frequencies_ : array, shape (n_features,)
-        The share of the pairs of which both halves choose a feature.
+        The share of the pairs in which both halves choose the feature.
     support_ : array of int, shape (n_selected,)
         The features whose inclusion frequency is at least the threshold.
     expected_false_ : float
         The bound on the expected number of features in `support_` whose probability of being chosen on a half is at
         most q/d; `statement` says this in words.
     mean_n_chosen_ : float
-        q, the mean number of features, or of groups, that a half chooses, without those of `always_include`.
+        q, the mean number of features, or of groups, that a half chooses; columns of `always_include` are not counted.
     n_candidates_ : int
         d, the number of features, or of groups, to choose from.
     n_pairs_ : int
-        The number of pairs that the frequencies are of.
+        The number of pairs from which the frequencies were computed.
     n_failed_ : int
-        The number of halves whose fit raised an error or did not converge. The pairs of these are left out.
+        The number of halves whose fit raised an error or did not converge. Their pairs are excluded.
     estimator_ : estimator
-        The estimator, fitted to all rows. A sparse linear model knows the frequencies: its ``summary()`` and its report
-        show them.
+        The estimator, fitted to all rows. For a sparse linear model, ``summary()`` and the report show the frequencies.
     n_features_in_, feature_names_in_ :
         The columns seen in `fit`.
 
     See Also
     --------
-    hardthresh.selection.low_probability_bound : The bounds, with their conditions.
+    hardthresh.selection.low_probability_bound : The bounds and their conditions.
 
     Notes
     -----
-    A half has as many rows of each class as its complement, or one more, and for censored times as many events. Weights
-    and other parameters of `fit` belong to their rows; rows of weight 0 are left out first, and a row of weight 2 is in
-    one half as a whole. If the number of rows is odd, one is in neither half of a pair.
+    The two halves of a pair have the same number of rows of each class, and for censored times of events, up to one.
+    Weights and other parameters of `fit` are split with their rows. Rows of weight 0 are removed first, and a row of
+    weight 2 is not split. If the number of rows is odd, one row is in neither half of a pair.
 
     Cost: ``2 n_pairs`` fits to half of the rows, and one to all of them. With the squared loss, the default solver, one
-    output and a given number of single features the halves share their products with the data: 100 of them cost 20 to
-    30 fits of 10 of 5,000 columns to 500 rows.
+    output and a given number of single features, the halves share their products with the data: for 10 features among
+    5,000 columns and 500 rows, 100 halves cost as much as 20 to 30 fits.
 
-    A half of a table in blocks, of one output or several, has half of the rows of each block, drawn from `random_state`
-    and the number of the block; of an odd number of rows one is left out. All halves share their readings: beside those
-    of the fit to all rows two or three. Of wide tables they are read in groups, of which each has at most 16 million
-    sums: three for each column and half, the square of the number of columns that a search begins with, and one for
-    each column and each of some ten points of a half: 200 halves of 20,000 columns take seven readings. A loss that is
-    not squared is expanded to second order at the fit of the half, which some 5 halves in 100 choose another feature by
-    than a fit to their rows would. That fit begins at the fit to all rows, so that the halves of a pair are
-    independent, as the theorems ask, but for what this leaves behind.
+    For a table in blocks, a half contains half of the rows of each block, drawn from `random_state` and the number of
+    the block; one row of an odd number is left out. All halves share the passes over the table: two or three passes
+    besides those of the fit to all rows. For wide tables the halves are processed in groups, because the sums of a
+    group are limited to 16 million numbers; 200 halves of 20,000 columns take seven passes. A loss other than the
+    squared one is replaced by its second-order expansion at the fit of the half, with which about 5 of 100 halves
+    choose a different feature than a fit to their rows. The fit of a half starts from the fit to all rows, so the
+    halves of a pair are independent, as the theorems require, only up to the effect of this starting point.
 
-    Guarantee: Theorems 1 and 2 of Shah and Samworth, for `expected_false_`. They are about features of low selection
-    probability and not about those without effect, and hold for any model that can be fitted to every half. Where
-    halves have equal shares of classes or events, the probabilities are those given the numbers of these. Where the
-    number of chosen features varies between halves, its expectation is in these theorems, and `mean_n_chosen_`
-    estimates it. The bound is approximate if pairs were left out because a fit failed (`n_failed_`), and `statement`
-    says so.
+    Guarantee: Theorems 1 and 2 of Shah and Samworth bound `expected_false_`. They are about features of low selection
+    probability, not about features without effect, and hold for any model that can be fitted to every half. If the
+    halves have equal shares of classes or events, the probabilities are conditional on the numbers of classes or
+    events. If the number of chosen features varies between halves, the theorems use its expectation, which
+    `mean_n_chosen_` estimates. If pairs were excluded because a fit failed (`n_failed_`), the bound is approximate, and
+    `statement` says so.
 
     References
     ----------
@@ -180,10 +179,11 @@ class StabilitySelection(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         X, y :
-            As the estimator takes them: rows in memory, or a table in blocks, which may have its own targets.
+            Data, as the estimator accepts them: rows in memory, or a table in blocks, which may contain the targets.
         **params : dict
-            Other parameters of its `fit`, such as `sample_weight`, `offset` and `strata`; what has one entry per row
-            follows the rows. With scikit-learn's metadata routing enabled, those that the estimator requests.
+            Other parameters of the `fit` of the estimator, such as `sample_weight`, `offset` and `strata`. Arrays with
+            one entry per row are split with the rows. With scikit-learn's metadata routing enabled, the parameters that
+            the estimator requests.
 
         Returns
         -------
@@ -192,18 +192,18 @@ class StabilitySelection(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            As the estimator does, for settings out of range, for an estimator whose coefficients use every column of
-            all rows, and if no pair of halves could be fitted.
+            Whatever the estimator raises; for settings out of range; for an estimator that uses all columns when it is
+            fitted to all rows; and if no pair of halves could be fitted.
         CapabilityError
-            For a table in blocks and an estimator that is not a sparse linear model of a given number of single
-            features with the default solver.
+            For a table in blocks, if the estimator is not a sparse linear model with a given number of single features
+            and the default solver.
 
         Warns
         -----
         NothingFoundWarning
             If no frequency reaches the threshold.
         UserWarning
-            If halves could not be fitted, with their number and the reason; and what the estimator warns of all rows.
+            If halves could not be fitted, with their number and the reason; and the warnings of the fit to all rows.
         """
         self._check_settings()
         if _routing_enabled():
@@ -234,7 +234,7 @@ class StabilitySelection(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def statement(self) -> LowProbabilityBound:
-        """Return what the threshold guarantees, with the assumptions; ``print`` it to read it.
+        """Return the guarantee of the threshold and its assumptions; ``print`` shows them as text.
 
         Returns
         -------
@@ -251,7 +251,7 @@ class StabilitySelection(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
         return replace(bound, n_left_out=self.n_pairs - self.n_pairs_)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return which metadata `fit` passes on to that of the estimator.
+        """Return the metadata that `fit` passes on to the estimator.
 
         Returns
         -------
@@ -298,7 +298,7 @@ class StabilitySelection(FeatureSelector, MetaEstimatorMixin, BaseEstimator):
         halves = BlockHalves(self.n_pairs, seed_of(self.random_state), by_label=model._loss.classifies)
         with shown_readings(bool(model.verbose)):
             choices = model._choices_of_parts(halves)
-        if choices is None:  # though it shares halves: rows that were not looked at have a third class
+        if choices is None:  # though it shares halves: rows that were not examined have a third class
             raise CapabilityError(_MORE_CLASSES)
         return [*choices]
 

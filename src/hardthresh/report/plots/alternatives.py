@@ -40,12 +40,12 @@ def alternatives_height(found: Alternatives) -> float:
 
 @takes_axes
 def plot_alternatives(found: Alternatives, ax: Axes | None = None) -> Axes:
-    """Draw which features the sets have that fit nearly as well as a model: a row for each set, the best on top.
+    """Draw the features of the sets that fit nearly as well as a model: one row for each set, the best on top.
 
     Features of the model are dark, others light. A column that is dark in all rows is a feature that is hard to
-    replace. Rows are labelled by the rise of the objective, not all of them where there is no room; of many sets the
-    first 30 are drawn, and of many features those of the model and then those that most sets have. If there is no
-    other set, a sentence says so.
+    replace. Rows are labelled with the increase of the objective, if there is room. At most 30 sets are drawn, and if
+    there are many features, those of the model and then the most frequent ones. If there is no other set, a text says
+    so.
 
     Parameters
     ----------

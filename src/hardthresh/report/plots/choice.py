@@ -35,13 +35,13 @@ def plot_cv(estimator: Any, ax: Axes | None = None) -> Axes:
     """Draw the cross-validated score against k, the rank or the number of edges, with its band of one standard error.
 
     Markers show the chosen k and the smallest k whose mean score is within one standard error of the best. Pale lines
-    are the folds. The dotted line is the score of the models without features. Where ridges were compared too, each k
-    has its best one. If the estimator is the average of several models, the marker shows the best of these.
+    are the folds. The dotted line is the score of the models without features. If ridges were compared too, the best
+    ridge of each k is used. If the estimator is an average of several models, the marker shows the best of these.
 
     Parameters
     ----------
     estimator : fitted estimator with cross-validation
-        Scores of scikit-learn whose names begin with ``neg_`` are drawn as errors.
+        The estimator. Scores of scikit-learn whose names begin with ``neg_`` are drawn as errors.
     {axes}
     InvalidInputError
         If the estimator was not cross-validated because its k was given.
@@ -103,12 +103,12 @@ def plot_criterion(candidates: Any, values: Any, ax: Axes | None = None, *, name
     Parameters
     ----------
     candidates : array of int, shape (n_candidates,)
-        The numbers that were compared, such as `candidates_` of an estimator that chose its number by a criterion.
+        The numbers that were compared, such as `candidates_` of an estimator that used an information criterion.
     values : array, shape (n_candidates,)
-        The criterion of each, such as its `criterion_path_`. NaN is not drawn.
+        The criterion of each candidate, such as `criterion_path_`. NaN is not drawn.
     {ax}
     name : str
-        The criterion.
+        The name of the criterion, for the label of the axis.
 
     {returns}
     InvalidInputError

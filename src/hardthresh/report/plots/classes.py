@@ -1,4 +1,4 @@
-"""Charts of how well classes are told apart."""
+"""Charts of the predictions of classes: confusion matrix, ROC and precision-recall curves."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @takes_axes
 def plot_roc(y: Any, score: Any, ax: Axes | None = None, *, sample_weight: Any = None) -> Axes:
-    """Draw the share of one class that is found against the share of the other that is taken for it (the ROC curve).
+    """Draw the ROC curve (receiver operating characteristic): the true positive rate against the false positive rate.
 
     Parameters
     ----------
     y : array of bool or of 0 and 1, shape (n,)
         Whether each row is of the class.
     score : array, shape (n,)
-        Larger for rows that are more likely to be: probabilities or log-odds.
+        A score that is larger for rows that are more likely to be of the class: probabilities or log-odds.
     {ax}
     sample_weight : array, shape (n,), optional
         Weights.
@@ -57,16 +57,17 @@ def plot_roc(y: Any, score: Any, ax: Axes | None = None, *, sample_weight: Any =
 
 @takes_axes
 def plot_precision_recall(y: Any, score: Any, ax: Axes | None = None, *, sample_weight: Any = None) -> Axes:
-    """Draw, for each threshold, the share of the rows above it that are of a class against the share of it found.
+    """Draw the precision against the recall of a class for all thresholds of a score.
 
-    It is more telling than the ROC curve where the class is rare.
+    Precision is the share of rows above the threshold that are of the class, recall the share of the class that is
+    above the threshold. This curve is more informative than the ROC curve if the class is rare.
 
     Parameters
     ----------
     y : array of bool or of 0 and 1, shape (n,)
         Whether each row is of the class.
     score : array, shape (n,)
-        Larger for rows that are more likely to be.
+        A score that is larger for rows that are more likely to be of the class.
     {ax}
     sample_weight : array, shape (n,), optional
         Weights.
@@ -102,9 +103,10 @@ def plot_precision_recall(y: Any, score: Any, ax: Axes | None = None, *, sample_
 def plot_confusion(
     y: Any, predicted: Any, ax: Axes | None = None, *, classes: Any = None, sample_weight: Any = None
 ) -> Axes:
-    r"""Draw how many rows of each class are predicted to be of each class (the confusion matrix).
+    r"""Draw the confusion matrix: the number of rows of each true and predicted class.
 
-    Each cell has the number of rows, or their weight, and its share of the row's class; the darker, the larger that is.
+    Each cell shows the number of rows, or their weight, and its share of the true class; darker cells have a larger
+    share.
 
     Parameters
     ----------
@@ -112,13 +114,13 @@ def plot_confusion(
         Classes, and predicted classes.
     {ax}
     classes : array, shape (n_classes,), optional
-        The classes in their order; by default those that occur, sorted.
+        The classes in order. Default: the sorted classes that occur.
     sample_weight : array, shape (n,), optional
         Weights.
 
     {returns}
     InvalidInputError
-        If a label is none of the classes.
+        If a label is not among the classes.
 
     Examples
     --------

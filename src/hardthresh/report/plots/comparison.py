@@ -37,9 +37,9 @@ MARKS = "os^vDP<>pXh*"
 def plot_comparison(comparison: MethodComparison, ax: Axes | None = None) -> Axes:
     """Draw the held-out loss of each method against the number of its features, on a logarithmic scale.
 
-    Lower is better, and further left is a model with fewer features. Vertical bars are one standard error of the mean
-    over outer folds, horizontal ones the range of the number of features. Hollow marks are methods that use all. The
-    dotted line is the model without features.
+    Lower is better, and models further to the left have fewer features. Vertical bars are one standard error of the
+    mean over outer folds, horizontal bars the range of the number of features. Hollow markers are methods that use all
+    features. The dotted line is the model without features.
 
     Parameters
     ----------

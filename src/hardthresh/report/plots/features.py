@@ -43,9 +43,9 @@ MARKERS = "os^vDPX*"
 def plot_coefficients(estimator: Any, ax: Axes | None = None) -> Axes:
     """Draw the chosen features as horizontal bars, the largest effect on top.
 
-    The length of a bar is coefficient x standard deviation of the feature, so that features in different units can be
-    compared, or the coefficient itself if the features were not standardised. At most 40 bars are drawn; the title
-    gives the number of the others.
+    The length of a bar is the coefficient times the standard deviation of the feature, so that features in different
+    units can be compared; without standardisation it is the coefficient. At most 40 bars are drawn; the title gives the
+    number of the others.
 
     Parameters
     ----------
@@ -113,12 +113,12 @@ def plot_path(estimator: Any, ax: Axes | None = None, *, output: int | None = No
     Parameters
     ----------
     estimator : fitted estimator that chose its k, by cross-validation or by a criterion
-        Its coefficients for each k, fitted on all rows, are drawn per standard deviation of the features; per unit if
-        they were not standardised.
+        The estimator, whose coefficients for each k, fitted to all rows, are drawn per standard deviation of the
+        features, or per unit if these were not standardised.
     {ax}
     output : int, optional
-        Of several outputs or classes the one whose coefficients are drawn, counted from 0. By default the length of the
-        coefficients of all of them together.
+        The output or class whose coefficients are drawn, counted from 0. Default: the norm of the coefficients for all
+        outputs or classes.
 
     {returns}
     InvalidInputError
@@ -178,13 +178,13 @@ def plot_path(estimator: Any, ax: Axes | None = None, *, output: int | None = No
 def plot_correlations(correlation: Any, names: Any, ax: Axes | None = None, *, columns: Any = None) -> Axes:
     """Draw a matrix of correlations, such as those of the chosen features with their closest substitutes.
 
-    The darker a cell, the larger the size of the correlation; the number gives its sign. A feature that correlates
-    strongly with its substitute was chosen by little: other rows could have chosen the other one.
+    Darker cells have a larger absolute correlation; the numbers show the sign. If a feature is strongly correlated with
+    its substitute, the choice between them was close, and other rows could have led to the substitute.
 
     Parameters
     ----------
     correlation : array, shape (n, m)
-        Correlations, between -1 and 1; NaN cells stay empty.
+        Correlations in [-1, 1]; NaN cells are left empty.
     names : sequence of str
         The names of the rows.
     {ax}

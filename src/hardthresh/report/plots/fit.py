@@ -1,4 +1,4 @@
-"""Charts of predictions beside what was observed."""
+"""Charts of predictions against observations."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ _COUNTS = 30
 def plot_calibration(estimator: Any, ax: Axes | None = None, *, output: int = 0) -> Axes:
     """Draw the mean target against the mean prediction of held-out rows, in bins by the prediction.
 
-    The rows of a bin have similar predictions, each by the models that were fitted without the row. Points on the
-    diagonal are calibrated: of the rows that are predicted to have a probability of 0.8, four in five are of the class.
-    The area of a point is the weight of its rows.
+    The rows of a bin have similar predictions, each by a model that was fitted without the row. Predictions are
+    calibrated if the points are on the diagonal: for example, four of five rows with a predicted probability of 0.8 are
+    of the class. The area of a point is proportional to the weight of its rows.
 
     Parameters
     ----------
     estimator : fitted estimator with cross-validation
-        A sparse model whose predictions are means or probabilities, that chose its number of features.
+        A sparse model that chose its number of features, and whose predictions are means or probabilities.
     {ax}
     output : int
-        Of several outputs or classes the one to draw, counted from 0; of ordered classes the probability of a class
-        above this one.
+        The output or class to draw, counted from 0; for ordered classes, the probability of a class above this one is
+        drawn.
 
     {returns}
     InvalidInputError
-        If the estimator has no predictions of held-out rows, or these are no means, or there is no such output.
+        If the estimator has no predictions of held-out rows, if these are not means, or if there is no such output.
 
     Examples
     --------
@@ -103,8 +103,8 @@ def plot_calibration(estimator: Any, ax: Axes | None = None, *, output: int = 0)
 def plot_observed(y: Any, predicted: Any, ax: Axes | None = None, *, sample_weight: Any = None) -> Axes:
     """Draw the mean target against the mean prediction of tenths of the rows, by their prediction.
 
-    It shows whether amounts are predicted too high or too low, and where: points below the diagonal are predicted too
-    high. Both axes are logarithmic if all means are positive and differ by more than a factor of 20.
+    Points below the diagonal show predictions that are too high, points above it predictions that are too low. Both
+    axes are logarithmic if all means are positive and differ by more than a factor of 20.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def plot_observed(y: Any, predicted: Any, ax: Axes | None = None, *, sample_weig
         Targets and predictions.
     {ax}
     sample_weight : array, shape (n,), optional
-        Weights; a tenth is one of their sum.
+        Weights; each tenth of the rows has a tenth of their sum.
 
     {returns}
 
@@ -145,9 +145,9 @@ def plot_observed(y: Any, predicted: Any, ax: Axes | None = None, *, sample_weig
 def plot_residuals(y: Any, predicted: Any, ax: Axes | None = None, *, sample_weight: Any = None) -> Axes:
     """Draw the residuals against the predictions, with their mean over tenths of the rows.
 
-    Where the line leaves zero, the predictions are wrong in a way that more features, or other forms of them, could
-    mend; where the points spread, the noise grows with the prediction. At most 2,000 points are drawn, spread evenly
-    over the predictions; the line has all.
+    Where the line departs from zero, predictions have a systematic error that more features, or transformed features,
+    could reduce. If the spread of the points grows with the prediction, so does the noise. At most 2,000 points are
+    drawn, spread evenly over the predictions; the line uses all rows.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def plot_residuals(y: Any, predicted: Any, ax: Axes | None = None, *, sample_wei
 def plot_quantiles(residuals: Any, ax: Axes | None = None, *, sample_weight: Any = None) -> Axes:
     """Draw the quantiles of residuals against those of the normal distribution (a QQ plot).
 
-    On the line residuals are normal with their standard deviation. Ends that leave it show heavier tails, or outliers.
+    Residuals on the line are normally distributed. Ends that depart from the line show heavy tails or outliers.
 
     Parameters
     ----------
@@ -241,7 +241,8 @@ def plot_coverage(
         Targets, and predictions of their quantile.
     {ax}
     quantile : float
-        The quantile that is predicted: of calibrated predictions, that share of the targets is below them everywhere.
+        The predicted quantile. If the predictions are calibrated, this share of the targets is below them in all
+        tenths.
     sample_weight : array, shape (n,), optional
         Weights.
 
@@ -282,11 +283,10 @@ def plot_coverage(
 def plot_rootogram(
     y: Any, predicted: Any, ax: Axes | None = None, *, dispersion: float = 0.0, sample_weight: Any = None
 ) -> Axes:
-    """Draw how often each count occurs beside how often the model expects it, on a scale of square roots.
+    """Draw a hanging rootogram: the observed and expected frequency of each count, on a square-root scale.
 
-    The bars hang from the expected number. Where a bar ends above zero the count occurs less often than expected, below
-    zero more often: a bar of 0 that ends far below the line means more zeros than the model expects. Counts of 30 or
-    more are one bar.
+    The bars hang from the expected frequency. A bar that ends above zero shows a count that occurs less often than
+    expected, one that ends below zero a count that occurs more often. Counts of 30 or more share one bar.
 
     Parameters
     ----------

@@ -22,11 +22,12 @@ _NAMED = 20
 
 @takes_axes
 def plot_knockoffs(selector: Any, ax: Axes | None = None, *, draw: int | None = None) -> Axes:
-    """Draw by how much each feature is more important than its knockoff, and the threshold of the selection.
+    """Draw the knockoff statistic W of each feature and the threshold of the selection.
 
-    Features above the threshold are selected, and named if they are at most 20. Those below minus the threshold are
-    what the number of false selections is estimated from: under the null hypothesis a feature is as likely there as
-    above. Of several draws, by default the mean e-values are drawn, with the value that each selected feature needs.
+    W is positive if a feature is more important than its knockoff. Features above the threshold are selected, and named
+    if there are at most 20. The number of features below minus the threshold estimates the number of false selections,
+    because a null feature is equally likely on both sides. With several draws, the default is to draw the mean
+    e-values, with the smallest value that is selected.
 
     Parameters
     ----------
@@ -34,7 +35,7 @@ def plot_knockoffs(selector: Any, ax: Axes | None = None, *, draw: int | None = 
         The selection.
     {ax}
     draw : int, optional
-        The draw whose statistics are drawn, counted from 0, where there are several.
+        The draw of the knockoffs whose statistics are shown, counted from 0.
 
     {returns}
     InvalidInputError

@@ -34,14 +34,14 @@ _LEAST_SPAN = 1e-3
 
 @takes_axes
 def plot_convergence(result_or_estimator: Any, ax: Axes | None = None) -> Axes:
-    """Draw the objective of every iteration against the data passes up to it.
+    """Draw the objective after each iteration against the number of data passes so far.
 
     The vertical axis is logarithmic if the objective falls by more than a factor of 100.
 
     Parameters
     ----------
     result_or_estimator : Result or fitted estimator
-        A run with its history; without recorded passes, the horizontal axis counts iterations.
+        A run with its history. If no passes were recorded, the horizontal axis counts iterations.
     {axes}
 
     Examples
@@ -72,9 +72,9 @@ def plot_convergence(result_or_estimator: Any, ax: Axes | None = None) -> Axes:
 
 @takes_axes
 def plot_gap(proof: Proof, ax: Axes | None = None) -> Axes:
-    """Draw how the lower bound of all sets and the objective of the best one met while a proof was searched for.
+    """Draw the lower bound and the best objective over the time of a search for a proof.
 
-    The lines begin with the first bound that was computed, or at 0 seconds if it is the only one, and end in a dot.
+    The lines start at the time of the first bound, or at 0 seconds if there is only one, and end in a dot.
 
     Parameters
     ----------
@@ -136,11 +136,11 @@ def plot_gap(proof: Proof, ax: Axes | None = None) -> Axes:
 
 @takes_axes
 def plot_learning_curve(result_or_estimator: Any, ax: Axes | None = None) -> Axes:
-    """Draw the error of predictions made before their examples were learned from, against the examples bought.
+    """Draw the error of predictions that were made before their examples were used, against the number of examples.
 
-    Every example is predicted before it is learned from, so this is an honest estimate of the error at each time,
-    without a test set. The pale line has the windows of examples, but those of only a few; the dark one has the mean
-    over the last fifth of the examples until then. Both axes are logarithmic; the upper one counts the attributes that
+    Every example is predicted before it is used (prequential evaluation), so this estimates the error at each time
+    without a test set. The pale line shows windows of examples, without very short ones; the dark line shows the mean
+    over the last fifth of the examples so far. Both axes are logarithmic; the upper axis counts the attributes that
     were bought.
 
     Parameters

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hardthresh.arrays import double
 from hardthresh.core.numbers import number, percent
-from hardthresh.estimators.facts import one_line
+from hardthresh.core.printed import one_line
 from hardthresh.estimators.selectors.stability import StabilitySelection
 
 from .style import (
@@ -50,11 +50,11 @@ def stability_height(selector: Any) -> float:
 
 @takes_axes
 def plot_stability(selector: Any, ax: Axes | None = None) -> Axes:
-    """Draw how often half-samples choose each feature, the most frequent on top, with the threshold.
+    """Draw the inclusion frequency of each feature, the most frequent on top, with the threshold.
 
-    Bars of selected features are dark. A diamond is the share of the pairs of which both halves choose the feature. The
-    label of the threshold has the bound on the expected number of features of low selection probability beyond it;
-    ``print(selector.statement())`` says what that means.
+    Bars of selected features are dark. A diamond is the share of the pairs in which both halves choose the feature. The
+    label of the threshold contains the bound on the expected number of selected features of low selection probability;
+    ``print(selector.statement())`` explains it.
 
     Parameters
     ----------

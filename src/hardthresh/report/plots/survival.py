@@ -20,17 +20,17 @@ _LINES = (DARK, MUTED, LIGHT)
 
 
 def kaplan_meier(time: Any, event: Any, sample_weight: Any = None) -> tuple[np.ndarray, np.ndarray]:
-    r"""Return the Kaplan-Meier estimate of the share of rows without an event after each time of an event.
+    r"""Return the Kaplan-Meier estimate of the survival function at the event times.
 
     .. math:: \hat S(t) = \prod_{t_i \le t} \Bigl(1 - \frac{d_i}{n_i}\Bigr)
 
-    with :math:`d_i` the weight of the events at the time :math:`t_i` and :math:`n_i` that of the rows whose time is not
-    earlier.
+    with the weight :math:`d_i` of the events at time :math:`t_i`, and the weight :math:`n_i` of the rows at risk, whose
+    time is at least :math:`t_i`.
 
     Parameters
     ----------
     time : array, shape (n,)
-        The time of the event, or the last time at which there had been none.
+        The time of the event, or of censoring.
     event : array of bool, shape (n,)
         Whether the time is that of an event.
     sample_weight : array, shape (n,), optional
@@ -39,9 +39,9 @@ def kaplan_meier(time: Any, event: Any, sample_weight: Any = None) -> tuple[np.n
     Returns
     -------
     times : array, shape (m,)
-        The times of events, increasing.
+        The event times, increasing.
     survival : array, shape (m,)
-        The estimate from each of them on; before the first it is 1.
+        The estimate from each event time on; before the first it is 1.
 
     Raises
     ------
@@ -91,15 +91,15 @@ def plot_survival(
     n_groups: int = 3,
     sample_weight: Any = None,
 ) -> Axes:
-    """Draw the survival of groups of rows by their predicted risk: observed (Kaplan-Meier), and as the model predicts.
+    """Draw the observed (Kaplan-Meier) and the predicted survival of groups of rows with similar predicted risk.
 
-    Steps are what was observed, and dashed lines the mean of the predicted curves of the group. Groups of a model that
-    tells risks apart are far from each other; dashed lines of one that is calibrated follow their steps.
+    Step functions are observed, and dashed lines are the mean of the predicted curves of the group. If the model
+    discriminates well, the groups are far apart; if it is calibrated, the dashed lines follow the steps.
 
     Parameters
     ----------
     time : array, shape (n,)
-        The time of the event, or the last time without one.
+        The time of the event, or of censoring.
     event : array of bool, shape (n,)
         Whether the time is that of an event.
     risk : array, shape (n,)
@@ -108,7 +108,7 @@ def plot_survival(
     times : array, shape (m,), optional
         The times of `survival`, increasing.
     survival : array, shape (n, m), optional
-        The predicted probability of no event until each of the times, for each row.
+        The predicted probability of no event up to each of the times, for each row.
     n_groups : int
         The number of groups of about equal weight, 1 to 3.
     sample_weight : array, shape (n,), optional
@@ -162,14 +162,15 @@ def plot_survival(
 def plot_baseline_hazard(times: Any, cumulative_hazard: Any, ax: Axes | None = None) -> Axes:
     """Draw the cumulative hazard of a row with mean features over time.
 
-    Its slope is the rate of events among the rows that have had none: a line that becomes steeper is a risk that grows.
+    Its slope is the hazard, the rate of events among the rows without an event so far: the hazard increases where the
+    line becomes steeper.
 
     Parameters
     ----------
     times : array, shape (m,)
-        The times of events, increasing.
+        The event times, increasing.
     cumulative_hazard : array, shape (m,)
-        The cumulative hazard from each of them on.
+        The cumulative hazard from each event time on.
     {axes}
 
     Examples

@@ -1,4 +1,4 @@
-"""All supports of some size below a value: branch and bound that gives up no node for the best support it knows."""
+"""Enumeration of all supports of a size whose value is below a bound, by branch and bound."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TIED = 20
 """A search ends with so many supports as good as the last one asked for, for each of these: ties are without number."""
 
 _LEAST, _SHARE = 2, 50
-"""The clock is looked at after one node for every 50 before it, at least 2: a limit is kept within 2 %."""
+"""The clock is read after one node for every 50 before it, at least 2: a limit is kept within 2 %."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,7 +156,7 @@ class Enumeration(Search):
     most : int
         Of more supports those of the lowest values: then `upper` falls to the largest of these.
     found : list of tuple
-        For each support its value, the least that this may be but for rounding, and its columns.
+        For each support its value, the least that this may be up to rounding, and its columns.
     highest : list of float
         The largest values that the best supports may have, increasing, at most so many.
     left_out : bool

@@ -14,7 +14,7 @@ from hardthresh.solvers.perspective import removable
 from .rows import EPS, MADE_UP, UNITS, Rows
 
 NEARLY = 1e-4
-"""Columns of which others leave less than this share of the square are looked at in the rows, which have twice the
+"""Columns of which others leave less than this share of the square are examined in the rows, which have twice the
 digits of a Gram matrix. Above it at least eleven digits are left."""
 
 _LOST = 1e-12
@@ -57,7 +57,7 @@ class Quadratic:
     n_rows : int
         The number of examples: without the ridge the rank of Q is no larger.
     resolution : float
-        Two values that differ by less are equal but for rounding.
+        Two values that differ by less are equal up to rounding.
     rounding : float
         The relative rounding of an entry of a product with Q.
     """
@@ -143,7 +143,7 @@ class Quadratic:
         return float(max(np.max(np.abs(self.slope), initial=0.0), np.sqrt(2.0 * abs(self.constant))))
 
     def originals(self, rows: Rows | None) -> np.ndarray:
-        """Return for each column the first one that it is a multiple of, but for rounding; with a ridge itself."""
+        """Return for each column the first one that it is a multiple of, up to rounding; with a ridge itself."""
         first = np.arange(self.size)
         if self.size < 2 or self.ridge.any():
             return first

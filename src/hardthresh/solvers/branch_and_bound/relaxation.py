@@ -35,7 +35,7 @@ class Relaxed:
     shares : array, shape (n_active,)
         How much of each column the relaxation chooses, z in [0, 1].
     worth : array, shape (m,)
-        :math:`v_j^2 / 2D_j`, with what :math:`v_j` may be but for rounding: the bound falls by this when column j joins
+        :math:`v_j^2 / 2D_j`, with what :math:`v_j` may be up to rounding: the bound falls by this when column j joins
         the k columns of largest worth.
     """
 

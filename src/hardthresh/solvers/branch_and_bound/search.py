@@ -92,7 +92,7 @@ class Search:
 
     @property
     def is_done(self) -> bool:
-        """Whether no support is left to look at that may bring more."""
+        """Whether no support is left to examine that may bring more."""
         return not self.frontier or self.lower >= self.cut
 
     def begin(self) -> None:
@@ -161,7 +161,7 @@ class Search:
         return reduced
 
     def _solve_each(self, work: Work, k: int) -> None:
-        """Go on with a node without a bound of its own: split it, or look at all its supports."""
+        """Go on with a node without a bound of its own: split it, or examine all its supports."""
         if k > 1:
             work.branch = int(work.others[0])
             heappush(self.frontier, work.node(self.n_nodes, self.problem.size))

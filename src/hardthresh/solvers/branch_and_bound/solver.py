@@ -55,7 +55,7 @@ class BranchAndBoundState(State):
     problem : Quadratic or None
         The problem; None before the first iteration.
     upper : float
-        The value of the best support found, in double precision; f at the point but for rounding.
+        The value of the best support found, in double precision; f at the point up to rounding.
     lower_bound : float
         A number that f is not below, on any support that the constraint allows, up to the rounding of double precision.
     n_nodes : int
@@ -121,12 +121,12 @@ def _without_limit(fields: Fields) -> Fields:
 @register("solver", "exact", lambda: [BranchAndBound()], upgrades=[_without_limit])
 @dataclass(frozen=True, slots=True)
 class BranchAndBound(Solver):
-    r"""Branch and bound: the best at most k columns of least squares, proved by a lower bound.
+    r"""Branch and bound for least squares with at most k columns, with a proof of global optimality.
 
-    With the free coordinates swept out, and in units of the columns, f is a quadratic q with Hessian Q and slope c. A
-    node of the search tree is the set of all supports that have some columns I and others only from F; M and c are then
-    the Schur complement on F and its slope. For any diagonal :math:`D > 0` with :math:`M - D` positive semidefinite,
-    any x, and :math:`v = c - (M - D) x`, q is on all these supports at least
+    After the elimination of the free coordinates and the standardisation of the columns, f is a quadratic q with
+    Hessian Q and slope c. A node of the search tree is the set of all supports that have some columns I and others only
+    from F; M and c are then the Schur complement on F and its slope. For any diagonal :math:`D > 0` with :math:`M - D`
+    positive semidefinite, any x, and :math:`v = c - (M - D) x`, q is on all these supports at least
 
     .. math:: q_I - \tfrac{1}{2} x^\top (M - D) x - \tfrac{1}{2} \max_{|S| \le k - |I|} \sum_{j \in S} v_j^2 / D_j ,
 
@@ -141,17 +141,18 @@ class BranchAndBound(Solver):
        lift the bound above the best value, and in for good if its exit would. A child with one column left to choose,
        or no choice, is solved.
     4. Round the relaxations of the first nodes, and of every twentieth later on, to a support, improved by exchanges.
-    5. Give up nodes with a bound above the best value. When none is left, the best support is the minimum.
+    5. Prune nodes whose bound is above the best value. When none is left, the best support is the global minimum.
 
     Parameters
     ----------
     tol : float
-        A node is given up if its bound is above the best value but for this share of it, > 0. An answer is therefore
-        "proved to 1e-9 relative" at best, and to no less than the rounding of f.
+        Relative tolerance > 0: a node is pruned if its bound is above the best value minus tol times the size of this
+        value. The result is therefore "proved to 1e-9 relative" at best, and never more accurately than the rounding of
+        f.
     time_limit : float or None
-        The seconds after which a run ends with the best support that it has found, > 0; default None: when it is
-        proved. They are looked at between iterations; the first of these, with the local search, is always completed.
-        Where `minimize` is given `stop`, or ``tol=0``, the limit is not used.
+        The seconds after which a run ends with the best support found, > 0; None for a run until optimality is proved.
+        The limit is checked between iterations, and the first iteration, with the local search, is always completed. It
+        is not used if `minimize` is called with `stop` or ``tol=0``.
 
     Raises
     ------
@@ -161,24 +162,25 @@ class BranchAndBound(Solver):
 
     Notes
     -----
-    Guarantee: `state.lower_bound` is at most the minimum over all supports, at every iteration, with a margin for the
-    rounding of double precision, to first order; the run ends when it meets the best value. The margin grows with the
-    coefficients that a support needs. Supports of nearly dependent columns are refitted by a QR factorisation of their
-    rows, and the message says to how much the answer is proved: where other columns leave 1e-6 of the length of one, to
-    about 1e-8. If rounding leaves more than 1e-6 in doubt, it does not say "proved". A column counts as a combination
-    of others if they leave less than 1e-13 of its length, as the rounding of its entries does. A run can be stopped at
-    any time, and goes on from its state: ``result.state.gap`` says what is left to prove. The history has the columns
-    ``lower_bound`` and ``n_nodes`` besides ``value`` and ``seconds``.
+    Guarantee: `state.lower_bound` is at most the minimum over all supports, at every iteration, with a first-order
+    margin for the rounding of double precision; the run ends when the bound reaches the best value. The margin grows
+    with the size of the coefficients of a support. Supports of nearly dependent columns are refitted by a QR
+    factorisation of their rows, and the message states the accuracy of the proof: about 1e-8 if the part of a column
+    that is orthogonal to the others is 1e-6 of its length. If rounding leaves more than 1e-6 undecided, the message
+    does not say "proved". A column is treated as a linear combination of others if its orthogonal part is less than
+    1e-13 of its length, the size of rounding errors. A run can be stopped at any time and continued from its state;
+    ``result.state.gap`` is the remaining gap. The history has the columns ``lower_bound`` and ``n_nodes`` in addition
+    to ``value`` and ``seconds``.
 
-    The number of nodes may grow exponentially with k, and so may the time: set `time_limit`. An iteration bounds a
-    fiftieth of the nodes before it, so that `max_iter` is no limit that is met. The bound is good where the columns are
-    not too dependent on each other, or the ridge is substantial: with more columns than examples and a small ridge
-    nothing may be proved for a long time.
+    The number of nodes may grow exponentially with k, and so may the time: set `time_limit`. An iteration bounds as
+    many nodes as a fiftieth of all previous ones, so `max_iter` is not reached in practice. The bound is tight if the
+    columns are not too dependent or the ridge is large; with more columns than examples and a small ridge, the bound
+    may hardly rise for a long time.
 
     Cost: the data passes of the local search and that of the Hessian, all in the first iteration; memory for two d by d
     matrices, and a few hundred bytes for each node of the frontier. A node costs some products with the columns that
-    are not zero in its relaxation, and up to 400 undecided columns also :math:`O(|F|^3)` for D. Where columns are
-    nearly dependent and there is no ridge, a node may have no bound of its own: its supports are refitted one by one.
+    are not zero in its relaxation, and, with up to 400 undecided columns, :math:`O(|F|^3)` for D. If columns are nearly
+    dependent and there is no ridge, a node may have no bound; its supports are then refitted one by one.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Solvers that look at batches of examples, with their batch rules and votes."""
+"""Solvers that use batches of examples, with their batch rules and votes."""
 
 from .batches import BatchProgress, BatchRule, ExponentialBatch, FixedBatch, FullBatch, NormTest, PowerBatch, Replay
 from .probabilistic import ProbabilisticIHT

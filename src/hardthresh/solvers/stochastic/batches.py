@@ -21,14 +21,14 @@ _LARGEST_SHRINK = 12.0  # of the authors' code, as are the 2 of `ExponentialBatc
 
 @dataclass(frozen=True, slots=True)
 class BatchProgress:
-    """Progress of a run, by which a batch rule chooses the next size.
+    """The progress of a run, from which a batch rule chooses the next size.
 
     Attributes
     ----------
     size, n : int
         The size of the last batch, and the number of examples.
     shrink : float
-        :math:`\\delta_0 / \\delta`, by which the clipping level of the solver has fallen.
+        :math:`\\delta_0 / \\delta`, the factor by which the clipping level of the solver has decreased.
     relative_noise : float
         The estimated variance of the batch gradient on the index set over its squared norm, without the correction for
         a finite population; nan if the rule does not ask for it.
@@ -43,7 +43,7 @@ class BatchProgress:
 class BatchRule(ABC):
     """A rule for the size of the batches, which are drawn without replacement.
 
-    A size of n or more stands for all examples in their order, without a draw.
+    A size of n or more means all examples in their order, without a random draw.
     """
 
     measures_noise: bool = False
@@ -73,7 +73,7 @@ class BatchRule(ABC):
 @stored("batch/full")
 @dataclass(frozen=True, slots=True)
 class FullBatch(BatchRule):
-    """All examples in every iteration, without any randomness."""
+    """All examples in every iteration, without randomness."""
 
     def first_size(self, n: int) -> int:
         return n
@@ -82,12 +82,12 @@ class FullBatch(BatchRule):
 @stored("batch/fixed")
 @dataclass(frozen=True, slots=True)
 class FixedBatch(BatchRule):
-    """Batches of one size, on which no method converges beyond the noise of its gradients.
+    """Batches of one size. No method converges beyond the noise of the gradients with such batches.
 
     Parameters
     ----------
     size : int
-        >= 1; more than there are examples stands for all.
+        >= 1. If it exceeds the number of examples, all are used.
 
     Examples
     --------
@@ -173,7 +173,7 @@ class PowerBatch(BatchRule):
 @stored("batch/norm_test")
 @dataclass(frozen=True, slots=True)
 class NormTest(BatchRule):
-    r"""Batches that grow if the noise of the gradient on the index set exceeds a fraction of its norm; the default.
+    r"""Batches that grow if the noise of the gradient exceeds a fraction of its norm; the default rule.
 
     The batch is large enough if
     :math:`\frac{1}{b} \widehat{\mathrm{Var}} \, \frac{N - b}{N - 1} \le \theta^2 \|g_I\|^2`; else the next size is the

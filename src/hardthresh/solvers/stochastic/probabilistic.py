@@ -204,7 +204,7 @@ class ProbabilisticIHT(Solver):
     Parameters
     ----------
     variant : {"stable", "paper"}
-        Which defaults the settings that are None have; below they are given as stable / paper.
+        The defaults of the settings that are None, which are given below as stable / paper.
     alpha : float, optional
         Longest step :math:`\alpha`; 100 s / 1, where s is the step that minimises f along d, the hard-thresholded first
         gradient, by a secant.
@@ -214,7 +214,7 @@ class ProbabilisticIHT(Solver):
         First and largest clipping level :math:`\delta`; :math:`s \|d\|`, :math:`1000 s \|d\|` / 1, 10. If only one of
         them is given, the first is at most the largest.
     gamma : float
-        Factor of the clipping level, > 1. The listing of the paper says (0, 1), its text and experiments 2.
+        Factor of the clipping level, > 1. The listing of the paper requires (0, 1), but its text and experiments use 2.
     clip : {"stable", "restricted", "full"}, optional
         The norm that clips the step on :math:`I_k`: that of the whole gradient ("full", as published), that of its part
         on :math:`I_k` ("restricted"), or the latter if :math:`I_k` holds all non-zeros of :math:`x_k`, else the former
@@ -229,18 +229,18 @@ class ProbabilisticIHT(Solver):
         fitted, so that too many steps are accepted, and batches that grow as :math:`\delta` falls stay small; or one
         new batch for each, which a `Replay` does not store.
     vote : Vote, optional
-        Uses the index set that the iterations elect in place of the newest. Only for constraints that allow any k
-        coordinates, such as `Sparsity`.
+        A rule that combines the index sets of all iterations, instead of the newest index set. Only for constraints
+        that allow any k coordinates, such as `Sparsity`.
     refit : bool, optional
         Whether to minimise f on the support at the end, on all examples. True / False.
     full_value_every : int, optional
-        After how many iterations each to compute f on all examples for the history, at the cost of a data pass.
-        Default: only if the batch is all of them.
+        The number of iterations between computations of f on all examples for the history, each of which costs a data
+        pass. Default: f is computed only if the batch contains all examples.
 
     Raises
     ------
     InvalidInputError
-        For a gamma of at most 1, numbers that are not positive, words that are not listed, delta0 > delta_max; at the
+        For a gamma of at most 1, numbers that are not positive, values that are not listed, delta0 > delta_max; at the
         start of a run, if alpha, eta2, delta0 or delta_max is not given and f has no positive curvature along d.
     CapabilityError
         Before a run, if the objective has no ``rows`` but the rule draws batches, or for a vote with a constraint

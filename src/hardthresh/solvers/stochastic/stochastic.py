@@ -59,15 +59,17 @@ class StochasticIHT(Solver):
     Parameters
     ----------
     step : float
-        :math:`\gamma > 0`; it multiplies the gradient of the mean loss.
+        :math:`\gamma > 0`, which multiplies the gradient of the mean loss.
     batch : BatchRule
         How many examples to draw; `FixedBatch(50)` by default. Rules that depend on the clipping level or the noise of
         a run stay at their first size.
     full_value_every : int, optional
-        After how many iterations each to compute f on all examples for the history, at the cost of a data pass.
+        The number of iterations between computations of f on all examples for the history, each of which costs a data
+        pass.
     average : float
-        :math:`\beta`, in [0, 1): the gradient becomes the mean of those of the batches so far, in which a gradient
-        counts :math:`\beta` times as much with each later batch; 0 takes that of the batch alone.
+        :math:`\beta`, in [0, 1): the gradient is replaced by an exponential average over all batches so far, in which
+        the weight of earlier batches is multiplied by :math:`\beta` with each new one; 0 uses the gradient of the batch
+        alone.
 
     Raises
     ------
@@ -76,11 +78,11 @@ class StochasticIHT(Solver):
 
     Notes
     -----
-    Included for comparison with `ProbabilisticIHT`, for `partial_fit` of the estimators, and for their `fit` to tables
-    in blocks, each of which is a batch there. Cost: b/n of a data pass
-    per iteration. Guarantee: with a step below 1/L and rows drawn uniformly, and no average, linear convergence in
-    expectation down to the noise of the batch gradient at the truth (Nguyen, Needell and Woolf 2017); it does not
-    converge beyond that, and its runs end at their limit of iterations.
+    The solver exists for comparison with `ProbabilisticIHT`, for `partial_fit` of the estimators, and for their `fit`
+    to tables in blocks, where each block is a batch. Cost: b/n of a data pass per iteration. Guarantee: with a step
+    below 1/L and rows drawn uniformly, and no average, linear convergence in expectation down to the noise of the batch
+    gradient at the truth (Nguyen, Needell and Woolf 2017); it does not converge beyond this noise, and its runs end at
+    the limit of iterations.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""What remains of batches: an average of their gradients, and what a model that learns from them remembers."""
+"""The state of a stream of batches: an average of their gradients, and running moments."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _FORGOTTEN = 1e-12  # arbitrary: negligible beside the tau that a returning set 
 
 
 class Vote(ABC):
-    """A rule that combines the index sets of all iterations so far into the one that is used."""
+    """A rule that combines the index sets of all iterations so far into one."""
 
     @abstractmethod
     def cast(self, chosen: Array, v: Array, memory: Any) -> tuple[Array, Any]:
@@ -32,8 +32,8 @@ class Vote(ABC):
 class SetVote(Vote):
     r"""Use the index set with the largest weight, :math:`\omega \leftarrow (1 - \tau) \omega`, plus tau for the newest.
 
-    The weights of all sets sum to 1; those below 1e-12 are forgotten. The update is ours: the paper speaks of weights
-    and gives none. For tau >= 1/2 the newest set always wins.
+    The weights of all sets sum to 1; those below 1e-12 are discarded. The update is ours, because the paper does not
+    define the weights. For tau >= 1/2 the newest set always wins.
 
     Parameters
     ----------

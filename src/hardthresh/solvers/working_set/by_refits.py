@@ -113,7 +113,7 @@ class RunsByRefits(Runs):
         if not fit.value < state.value - negligible:
             return None
         chosen = columns[list(fit.chosen)]
-        if checkpoint is not None:  # the path goes on from there: nearly the minimum will do
+        if checkpoint is not None:  # the path continues from there: nearly the minimum will do
             start = constraint.project(coefficients(chosen, fit.coef, state.w))
             prediction = None if is_numpy(state.w) else predict_few(objective, constraint, start.point)
             return Improvement(start, prediction, self.gram, columns, 0.0, negligible, checkpoint)

@@ -1,4 +1,4 @@
-"""How hard the working-set solver searches, and how many columns may join its working sets."""
+"""The search effort of the working-set solver, and the sizes of its working sets."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class Effort:
     final_exchanges : int
         For how many chosen columns the exchange with every column of the data is considered in the end.
     recheck_ratio : float
-        A run on a quadratic that has reached its budget goes on if the score of a column outside its working set is
-        more than this share of the reference score: always if 0. Other runs always go on.
+        A run on a quadratic that has reached its budget continues if the score of a column outside its working set is
+        more than this share of the reference score: always if 0. Other runs always continue.
     refits : Refitting or None
         How to search by refits if f is not quadratic; None: not at all.
     """

@@ -1,4 +1,4 @@
-"""What the paths of the folds of a cross-validation are, and checks of what they are asked for."""
+"""The paths of the folds of a cross-validation, and checks of their arguments."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class FoldPath:
     Attributes
     ----------
     columns : array of int
-        The columns that any of them uses, increasing; an intercept's is not among them.
+        The columns that any of the fits uses, increasing, without that of the intercept.
     coefs : array, shape (n_budgets, n_ridges, n_columns)
-        Their coefficients, zero where not chosen.
+        The coefficients of these columns, zero for columns that a fit has not chosen.
     intercepts : array, shape (n_budgets, n_ridges)
-        The intercepts; zero without one.
+        The intercepts; zero for models without an intercept.
     unconverged : list of str
-        Why fits did not converge.
+        The reasons why fits did not converge.
     """
 
     columns: np.ndarray

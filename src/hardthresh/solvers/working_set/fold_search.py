@@ -1,4 +1,4 @@
-"""The search of the paths of all folds, on statistics of their training rows, wherever these come from."""
+"""The search of the paths of all folds, from statistics of their training rows."""
 
 from __future__ import annotations
 

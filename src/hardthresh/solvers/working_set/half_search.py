@@ -1,4 +1,4 @@
-"""How a half of the rows is searched, on statistics of its rows, wherever these come from."""
+"""The search on a half of the rows, from statistics of these rows."""
 
 from __future__ import annotations
 

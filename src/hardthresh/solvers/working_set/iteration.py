@@ -37,7 +37,7 @@ _CLEARLY = 100.0
 and some step lowers it: where none does the derivatives are rounding. Arbitrary."""
 _WIDE, _LEAST_WIDE = 4, 1000
 """No column joins at the fits without a part if the working set has more than 4k + 1,000. Without this limit a Gram
-matrix for 160 of 10,000 columns has 3,522 columns in the place of 2,562. On 240 linear models f is the same without it,
+matrix for 160 of 10,000 columns has 3,522 columns instead of 2,562. On 240 linear models f is the same without it,
 and higher on 9 of them with 6k + 300, by up to 12 %."""
 
 
@@ -71,9 +71,9 @@ class Iteration(RunsByRefits):
         """Return the next state of each run, by the steps of `WorkingSet`.
 
         Step 1 moves the runs of a group whose budgets are larger than the next checkpoint. If f is quadratic, its other
-        runs wait, with the state that they have, until no run goes on along the forward path; then steps 2 and 3 finish
-        all of them, each from its own state, with the columns of all. Else they are finished at once, because each
-        state has its own Hessian.
+        runs wait, with the state that they have, until no run continues along the forward path; then steps 2 and 3
+        finish all of them, each from its own state, with the columns of all. Else they are finished at once, because
+        each state has its own Hessian.
         """
         groups = self.screened_groups()  # steps 1 and 4
         self.extend_gram(groups)
@@ -118,7 +118,7 @@ class Iteration(RunsByRefits):
         return refined_on_support(self.objective, self.constraints[run], state, self.gram, columns, negligible)
 
     def recedes(self, state: WorkingState) -> bool:
-        """Return whether f falls for ever on the support of a state, so that no point there is the lowest."""
+        """Return whether f falls indefinitely on the support of a state, so that no point there is the lowest."""
         return self.objective.recession(state.at, state.support.indices) is not None
 
     def is_lowest(self, run: int, state: WorkingState, factor: float = 1.0) -> bool:
@@ -165,10 +165,10 @@ class Iteration(RunsByRefits):
             self.better |= dict.fromkeys(runs, better)
 
     def screen_along_path(self, groups: Sequence[RunGroup]) -> None:
-        """Screen the columns at all marks of the paths without a stop: one reading in the place of one for each mark.
+        """Screen the columns at all marks of the paths without a stop: one reading instead of one for each mark.
 
         On 36 linear models of six shapes with correlated columns f is as low as with a stop at each checkpoint, with 4
-        to 7 readings in the place of 4 to 12; with a second such reading it is 0.3 % lower.
+        to 7 readings instead of 4 to 12; with a second such reading it is 0.3 % lower.
         """
         fits = []
         for group in groups:

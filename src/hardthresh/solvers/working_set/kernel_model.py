@@ -1,4 +1,4 @@
-"""What the compiled kernel is given of a mean loss on some columns."""
+"""The input of the compiled kernel for a mean loss on some columns."""
 
 from __future__ import annotations
 

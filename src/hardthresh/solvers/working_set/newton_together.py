@@ -41,7 +41,7 @@ def minimise_together(
     step : callable
         Returns the Newton step of a problem, for its number, its point, the gradient and a Hessian.
     first : sequence of (array or None), optional
-        First steps; None for problems that are looked at where they start.
+        First steps; None for problems that are examined where they start.
     values : array, shape (q,), optional
         What f has to be at most after the first steps; infinity without.
 

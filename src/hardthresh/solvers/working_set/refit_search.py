@@ -202,7 +202,7 @@ class RefitSearch:
         """Return what `reached` does for a ratio, else `lowest`, by the kernel if it can.
 
         None if it cannot, or if a Hessian was singular in the answer's refit. Other refits end where their Hessian is
-        singular, and those of NumPy go on: then f may differ from what it is without the kernel.
+        singular, and those of NumPy continue: then f may differ from what it is without the kernel.
         """
         compiled, known = kernel(), self._columns.known
         if compiled is None or known is None:

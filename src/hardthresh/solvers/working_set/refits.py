@@ -143,7 +143,7 @@ def newton(
         for _ in range(HALVINGS):
             further = coef - length * step
             if bounds is not None:
-                further = np.clip(further, *bounds)  # but for rounding it is there
+                further = np.clip(further, *bounds)  # up to rounding it is there
             there = predict(Z, further, offset)
             mean, further_slopes = mean_loss.value_and_slopes(there)
             lower = mean + 0.5 * float(l2 @ (further * further))

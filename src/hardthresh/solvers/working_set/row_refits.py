@@ -24,7 +24,7 @@ from hardthresh.steps.line_search import ARMIJO
 _ROUNDS, _HALVINGS = 25, 30
 """Limits of the Newton steps and of the halvings of one; see `refinement.FULL_SOLVE`."""
 _HOPEFUL = 2.0
-"""A refit goes on if so many times the predicted decrease would lead below what is to be beaten: 38 classifiers have
+"""A refit continues if so many times the predicted decrease would lead below what is to be beaten: 38 classifiers have
 the same answers with 1.2 to 4."""
 _PREDICTED, _RATE = 1e-6, 0.1
 """As for the refits of columns in folds; see `refits`: f is then within about 1e-10 of the minimum."""

@@ -1,4 +1,4 @@
-"""What the runs of the working-set solver share in an iteration: their working sets, and what may join these."""
+"""Computations that runs of the working-set solver share in an iteration: working sets and screening."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Runs:
         return self.ends_flat(run, state.support, state.at.prediction, state.at.point)
 
     def screened_groups(self) -> list[RunGroup]:
-        """Return the groups of the runs that go on, with the columns that screening adds to their working sets."""
+        """Return the groups of the runs that continue, with the columns that screening adds to their working sets."""
         runs_at: dict[tuple[int, bool, bool, int | None], list[int]] = {}
         for run, state in enumerate(self.states):
             by_refits = self.searches_by_refits(state, self.budgets[run])

@@ -20,7 +20,7 @@ _SIZE, _N_FREE, _DECREASE, _LOWEST_SCORE, _LOWEST_COST, _, _FACTS = range(7)
 """The places of numbers in an answer of the kernel."""
 _MOST_MOVED = 64
 """Limit of the columns that an add-drop move adds and drops, so that the time grows less than with the square of k: a
-fit of 160 of 10,000 columns takes 0.6 s in the place of 1.8, and one of 250 takes 3.2 s in the place of 11."""
+fit of 160 of 10,000 columns takes 0.6 s instead of 1.8, and one of 250 takes 3.2 s instead of 11."""
 
 
 @dataclass(frozen=True, slots=True)

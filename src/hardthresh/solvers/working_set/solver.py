@@ -38,9 +38,9 @@ class WorkingSet(Solver):
     r"""Local search on the Gram matrix of a few columns: the default for linear models with at most k features.
 
     The solver keeps a working set of columns. On its Gram matrix, adding, dropping and exchanging columns are rank-one
-    updates of a tableau, where other methods need a data pass. The data are read to screen the other columns: column j
-    joins the working set if its score :math:`g_j^2 / 2H_{jj}`, the decrease of the quadratic model of f when column j
-    alone is added, is above a share of a reference score.
+    updates of a tableau, for which other methods need a data pass. Data passes are only needed to screen the other
+    columns: column j joins the working set if its score :math:`g_j^2 / 2H_{jj}`, the decrease of the quadratic model of
+    f when column j alone is added, is above a share of a reference score.
 
     1. Forward path: screen at the null model, where the reference score is 0. Add the column of the working set that
        lowers the quadratic model of f most, and at checkpoints of 4, 10, 25, ... columns compute the gradient and
@@ -63,9 +63,9 @@ class WorkingSet(Solver):
     beginning, which takes less time than to screen them: steps 1 and 2 are left out, and so is step 4 if the run has no
     starting point and "thorough" does not ask for it.
 
-    Where a reading of the data is dear (see `Traits`), the forward path of a quadratic goes to k without a stop, with
-    the columns of the null model. All its checkpoints are then screened at once, and all fits of step 2 as well, so
-    that a run takes 4 to 7 readings in the place of 6 to 12.
+    If a pass over the data is expensive (see `Traits`), the forward path of a quadratic goes to k without checkpoints,
+    with the columns that were screened at the null model. All checkpoints are then screened in one pass, and so are all
+    fits of step 2, so that a run takes 4 to 7 passes instead of 6 to 12.
 
     With a starting point w0 only step 4 is done.
 
@@ -101,7 +101,7 @@ class WorkingSet(Solver):
 
     Where most losses of a `LinearModel` have no curvature, as for residuals beyond the delta of the Huber loss, the
     Hessian is that of a few examples. A run that would end there with fewer than k columns searches once more with the
-    bound of the second derivatives in the place of all of them: f is nowhere above that model.
+    bound of the second derivatives instead of all of them: f is nowhere above that model.
 
     Parameters
     ----------
@@ -121,19 +121,19 @@ class WorkingSet(Solver):
     Raises
     ------
     CapabilityError
-        By `check`, for a constraint that is neither "at most k coordinates", with or without bounds, nor "at most k
-        rows": then `HardThresholdingPursuit` is the solver.
+        By `check`, for a constraint other than "at most k coordinates", with or without bounds, and "at most k rows";
+        use `HardThresholdingPursuit` for these.
 
     Notes
     -----
-    Needs no step size and no smoothness constant. Cost: two passes, one for each checkpoint below k, five to prefetch,
-    four of which are one product with the data, and five for each recheck that searches: 9 to 20, and up to five for
-    each deep search; memory for the Gram matrix of up to about 10k + 1000 columns. Where all columns are in the working
-    set it is a pass each for the null model, the curvature, the Gram matrix and the point found. Runs with other
-    budgets can share the forward path, because all that depends on k there is the last checkpoint, and the sweeps (see
-    the method `path`). Guarantee: monotone; when the run has converged, the point is minimal on its support, and for a
-    quadratic no exchange within the working set improves it, unless the run ended on the forward path (see `tol`).
-    Global optimality is not claimed (heuristic).
+    The solver needs no step size and no smoothness constant. Cost: two data passes, one for each checkpoint below k,
+    five to prefetch (four of them in one product with the data), and five for each recheck that searches; in all 9 to
+    20, plus up to five for each deep search. The Gram matrix has up to about 10k + 1000 columns. If all columns are in
+    the working set, the cost is one pass each for the null model, the curvature, the Gram matrix and the point found.
+    Runs with different k share the forward path, except for the last checkpoint, and the sweeps (see the method
+    `path`). Guarantee: monotone; when the run has converged, the point is minimal on its support, and for a quadratic
+    no exchange within the working set improves it, unless the run ended on the forward path (see `tol`). The result
+    need not be a global minimum (heuristic).
 
     References
     ----------
@@ -194,7 +194,7 @@ class WorkingSet(Solver):
     def advance_all(
         self, objective: Objective, constraints: Sequence[Constraint], states: Sequence[WorkingState]
     ) -> list[WorkingState]:
-        """Return the next states of several runs on one objective, at the price of little more than one.
+        """Return the next states of several runs on one objective, for little more than the cost of one.
 
         Runs with different budgets share the Gram matrix, one product with the data for all their gradients, and, while
         they are at the same state of the forward path, the path. A run that leaves the path before others keeps its
@@ -225,7 +225,7 @@ class WorkingSet(Solver):
         seed: int = 0,
         states: Sequence[WorkingState] | None = None,
     ) -> list[Result]:
-        """Minimise an objective over each of several sets, sharing what the runs have in common.
+        """Minimise an objective over each of several sets, with shared data passes.
 
         Parameters
         ----------
@@ -242,8 +242,8 @@ class WorkingSet(Solver):
         Returns
         -------
         list of Result
-            In the order of the constraints. Passes and seconds count from the common start until the run ended, the
-            other runs' share included.
+            In the order of the constraints. Passes and seconds of each run are counted from the common start to its
+            end, including the share of the other runs.
 
         Raises
         ------

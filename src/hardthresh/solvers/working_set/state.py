@@ -149,7 +149,7 @@ class RunGroup:
     model : LocalModel or None
         The quadratic model around the state, once it has been needed.
     last : int or None
-        The largest budget, if the forward path goes there without a stop, as where readings are dear.
+        The largest budget, if the forward path goes there without a stop, as where readings are expensive.
     """
 
     state: WorkingState
@@ -171,7 +171,7 @@ class RunGroup:
 
     @property
     def marks(self) -> list[int]:
-        """The numbers of columns at which a path without a stop is looked at: checkpoints, and the largest budget."""
+        """The numbers of columns at which a path without a stop is examined: checkpoints, and the largest budget."""
         marks = [self.state.checkpoint or 0]
         while self.last is not None and marks[-1] < self.last:
             marks.append(min(next_checkpoint(marks[-1]), self.last))
@@ -234,7 +234,7 @@ def first_improvement(
             return None
         projection = constraint.project(model.point(lower, state.w))
         score = model.lowest_chosen_score(lower, budget)
-        # NumPy finds the columns of the point with a look at it, and where a reading is dear they are read only once
+        # NumPy finds the columns of the point by checking it, and where a reading is expensive they are read only once
         prediction = None if is_numpy(state.w) else predict_few(objective, constraint, projection.point)
         return Improvement(projection, prediction, gram, columns, score, negligible, fit=lower, model=model)
     here = model.tableau

@@ -1,4 +1,4 @@
-"""Predictions as CSV and as Parquet, of which some rows at a time are in memory."""
+"""Tables as CSV and as Parquet files that are written some rows at a time."""
 
 from __future__ import annotations
 
@@ -8,32 +8,22 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.spreadsheet import csv_text
 
-from .spreadsheet import csv_text
+from .optional import import_reader
 
 Columns: TypeAlias = Sequence[tuple[str, Any]]
-"""The columns of some rows: each its name, and an array or a list of texts."""
-
-_NO_ROWS = "there are no rows to predict"
+"""The columns of some rows: each its name, and an array or a list of texts. A masked number, or None, is missing."""
 
 
 def csv_parts(tables: Iterable[Columns], *, verbatim: bool) -> Iterator[str]:
-    """Yield some rows after the other as CSV, first with the header; see `csv_text`.
-
-    Raises
-    ------
-    InvalidInputError
-        If there is no table.
-    """
+    """Yield some rows after the other as CSV, first with the header; see `csv_text`."""
     header = True
     for columns in tables:
         names, values = zip(*columns, strict=True)
         rows = zip(*map(_listed, values), strict=True)
         yield csv_text(chain([names], rows) if header else rows, verbatim=verbatim)
         header = False
-    if header:
-        raise InvalidInputError(_NO_ROWS)
 
 
 def _listed(values: Any) -> Sequence[object]:
@@ -42,24 +32,17 @@ def _listed(values: Any) -> Sequence[object]:
 
 
 def parquet_parts(tables: Iterable[Columns]) -> Iterator[bytes]:
-    """Yield the bytes of a Parquet file, which has a row group for each table.
-
-    Raises
-    ------
-    InvalidInputError
-        If there is no table, as the types of its columns are unknown then.
-    """
+    """Yield the bytes of a Parquet file, which has a row group for each of one table or more."""
     parquet, arrow = require_parquet()
     file, writer = _Written(), None
     for columns in tables:
         names, values = zip(*columns, strict=True)
-        table = arrow.Table.from_arrays([arrow.array(_encodable(each)) for each in values], names=[*names])
+        table = arrow.Table.from_arrays([_as_arrow(arrow, each) for each in values], names=[*names])
         writer = parquet.ParquetWriter(file, table.schema) if writer is None else writer
         writer.write_table(table)
         yield file.taken()
-    if writer is None:
-        raise InvalidInputError(_NO_ROWS)
-    writer.close()
+    if writer is not None:
+        writer.close()
     yield file.taken()
 
 
@@ -71,16 +54,15 @@ def require_parquet() -> tuple[Any, Any]:
     MissingDependencyError
         If they are not installed.
     """
-    from hardthresh.designs.formats.optional import import_reader
-
     return tuple(import_reader(name, "and writing Parquet files", "parquet") for name in ("pyarrow.parquet", "pyarrow"))
 
 
-def _encodable(values: Any) -> Any:
-    """Return a column whose texts have a ? for what UTF-8 cannot write."""
+def _as_arrow(arrow: Any, values: Any) -> Any:
+    """Return a column as one of Arrow; texts have a ? for what UTF-8 cannot write."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
-        return values
-    return [text.encode(errors="replace").decode() if isinstance(text, str) else text for text in _listed(values)]
+        return arrow.array(values)
+    listed = [text.encode(errors="replace").decode() if isinstance(text, str) else text for text in _listed(values)]
+    return arrow.array(listed, type=arrow.string() if all(text is None for text in listed) else None)
 
 
 class _Written:

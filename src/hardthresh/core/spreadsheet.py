@@ -6,7 +6,7 @@ import csv
 import re
 from collections.abc import Iterable, Sequence
 
-from .data import is_number
+from .numbers import is_number
 
 # what a spreadsheet runs, or what is already escaped; a single sign is harmless, and a class beside "+" may be "-"
 FORMULA = re.compile(r"'*[=+\-@\t\r].", re.DOTALL)

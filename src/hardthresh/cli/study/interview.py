@@ -1,0 +1,72 @@
+"""A question that is answered in a terminal, value by value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.printed import one_line
+
+from .printing import allowed, units
+
+if TYPE_CHECKING:
+    from hardthresh.study import Attribute, Question, Receipt, Study
+
+
+def interview(study: Study, number: int, who: str, subject: str | None) -> Receipt:
+    """Ask for what a question still needs, and tell it panel by panel, so that an interruption loses little.
+
+    Each value is checked when it is typed: one that makes no sense is asked for again, and one outside its range has to
+    be confirmed. Nothing typed leaves a value for later.
+
+    Raises
+    ------
+    InvalidInputError
+        If the question is not open and with this person, or nothing at all is typed.
+    """
+    question = _held(study, number, who)
+    typer.echo(
+        f'Question {number}. Type each value; "missing" if it could not be measured; nothing to leave it for later.'
+    )
+    receipt = None
+    for panel, attributes in (*question.panels, ("", (study.terms.target,))):
+        needed = [attribute for attribute in attributes if attribute.name in question.needed]
+        if panel and needed:
+            typer.echo(f"{panel} ({study.terms.money(study.terms.panels[panel])})")
+        typed = {attribute.name: _typed(attribute) for attribute in needed}
+        values = {name: text for name, text in typed.items() if text}
+        if values:
+            outside = [one.name for one in needed if one.name in values and one.outside(one.parse(values[one.name]))]
+            receipt = study.tell(number, values, who, confirmed=outside, subject=subject)
+    if receipt is None:
+        raise InvalidInputError(f"nothing was typed; question {number} stays with {who}")
+    return receipt
+
+
+def _held(study: Study, number: int, who: str) -> Question:
+    for question in study.status().open:
+        if question.number == number:
+            if question.holder != who:
+                raise InvalidInputError(f"question {number} is held by {question.holder}, not by {who}")
+            return question
+    raise InvalidInputError(f"question {number} is not open; hardthresh study ask lists yours")
+
+
+def _typed(attribute: Attribute) -> str:
+    """Return what is typed, which makes sense and is confirmed if it is outside of its range; "" is left for later."""
+    hints = "; ".join(filter(None, (units(attribute), allowed(attribute), one_line(attribute.help))))
+    while True:
+        text: str = typer.prompt(f"  {attribute.name} ({hints})", default="", show_default=False).strip()
+        if not text:
+            return ""
+        try:
+            value = attribute.parse(text)
+        except InvalidInputError as error:
+            typer.echo(f"    {error}")
+            continue
+        if not attribute.outside(value) or typer.confirm(
+            f"    {attribute.format(value)} is outside of {allowed(attribute)}: is it right?"
+        ):
+            return text

@@ -1,0 +1,152 @@
+"""Questions and replies as text, and as JSON."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hardthresh.core.printed import PrintedTable, one_line
+
+from ..terminal import write_stdout
+
+if TYPE_CHECKING:
+    from hardthresh.study import Attribute, Question, Receipt, Terms
+
+
+def print_json(found: Any) -> None:
+    """Print plain types as JSON."""
+    write_stdout(json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def print_lines(*lines: str) -> None:
+    """Print lines; characters that control a terminal are left out of what people typed."""
+    write_stdout("".join(f"{line}\n" for line in lines))
+
+
+def allowed(attribute: Attribute) -> str:
+    """Return the values that an attribute may have: its levels, or the range that is not asked back."""
+    if attribute.levels:
+        return ", ".join(attribute.levels)
+    if attribute.kind == "yes/no":
+        return "yes, no"
+    if attribute.range is None:
+        return "any whole number" if attribute.kind == "integer" else "any number"
+    low, high = attribute.range
+    return f"{low:g} to {high:g}"
+
+
+def units(attribute: Attribute) -> str:
+    """Return the units that may be typed, the one that is assumed first."""
+    return " or ".join(filter(None, (attribute.unit, *attribute.units)))
+
+
+def question_text(question: Question, terms: Terms, file: Path) -> str:
+    """Return what is to be measured, in panels, and the command that answers."""
+    needed = set(question.needed)
+    rows = []
+    for panel, attributes in question.panels:
+        for place, attribute in enumerate(attributes):
+            shared = f"{panel} ({terms.money(terms.panels[panel])})" if panel else ""
+            label = shared if place == 0 else ""
+            price = "" if panel else terms.money(attribute.price)
+            rows.append(_row(attribute, question, needed, label or price))
+    rows.append(_row(question.target, question, needed, "the target"))
+    subject = f" about {one_line(question.subject)}" if question.subject else ""
+    holder = f", held by {one_line(question.holder)}" if question.holder else ""
+    words = " ".join(f"{shlex.quote(name)}=..." for name in question.needed[:2])
+    more = " ..." if len(needed) > 2 else ""
+    return PrintedTable(
+        head=[
+            f"Question {question.number}{subject}{holder} since {when(question.since)}; it costs at most "
+            f"{terms.money(question.price)}."
+        ],
+        header=("", "measure", "unit", "range", "told", "note"),
+        rows=rows,
+        notes=["", f"Answer: hardthresh study tell {shlex.quote(str(file))} {question.number} {words}{more}"],
+        left=("", "measure", "unit", "range", "told", "note"),
+    ).to_text()
+
+
+def _row(attribute: Attribute, question: Question, needed: set[str], label: str) -> tuple[str, ...]:
+    if attribute.name in needed:
+        told = ""
+    else:
+        value = question.values.get(attribute.name)
+        told = "missing" if value is None else attribute.format(value)
+    return label, attribute.name, units(attribute), allowed(attribute), told, one_line(attribute.help or "")
+
+
+def question_dict(question: Question) -> dict[str, Any]:
+    """Return a question in plain types."""
+    return {
+        "question": question.number,
+        "holder": question.holder,
+        "since": question.since,
+        "subject": question.subject,
+        "price": question.price,
+        "needed": list(question.needed),
+        "told": dict(question.values),
+        "panels": [
+            {"panel": panel, "attributes": [attribute_dict(attribute) for attribute in attributes]}
+            for panel, attributes in question.panels
+        ],
+        "target": attribute_dict(question.target),
+    }
+
+
+def attribute_dict(attribute: Attribute) -> dict[str, Any]:
+    """Return an attribute in plain types."""
+    return {
+        "name": attribute.name,
+        "kind": attribute.kind,
+        "unit": attribute.unit,
+        "units": list(attribute.units),
+        "range": None if attribute.range is None else list(attribute.range),
+        "levels": list(attribute.levels),
+        "help": attribute.help,
+    }
+
+
+def receipt_text(receipt: Receipt, terms: Terms) -> str:
+    """Return what became of an answer."""
+    if not receipt.complete:
+        return f"Question {receipt.number}: stored; still needed: {', '.join(receipt.needed)}."
+    if receipt.learned:
+        return f"Question {receipt.number} is complete, at a cost of {terms.money(receipt.cost)}; it is learned from."
+    return (
+        f"Question {receipt.number} is complete, at a cost of {terms.money(receipt.cost)}; it is not learned from, as "
+        "a value is missing."
+    )
+
+
+def print_receipt(receipt: Receipt, text: str, as_json: bool) -> None:
+    """Print what became of a request: a sentence, or the reply as JSON."""
+    if as_json:
+        print_json(receipt_dict(receipt))
+    else:
+        print_lines(text)
+
+
+def receipt_dict(receipt: Receipt) -> dict[str, Any]:
+    """Return a reply in plain types."""
+    return {
+        "event": receipt.event,
+        "question": receipt.number,
+        "complete": receipt.complete,
+        "learned": receipt.learned,
+        "needed": list(receipt.needed),
+        "cost": receipt.cost,
+    }
+
+
+def when(since: str) -> str:
+    """Return a time of the log without seconds.
+
+    Examples
+    --------
+    >>> when("2026-11-28T20:03:11.123456+00:00")
+    '2026-11-28 20:03 UTC'
+    """
+    return f"{since[:10]} {since[11:16]} UTC"

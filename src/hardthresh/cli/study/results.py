@@ -1,0 +1,112 @@
+"""``hardthresh study export``, ``report``, ``close`` and ``verify``: what a study leaves behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hardthresh.core.errors import InvalidInputError, plural
+
+from ..options import check_model_output
+from ..terminal import asks_people, write_stderr
+from .options import StudyFile, Who, check_written, name_of
+from .printing import print_lines
+
+TABLES = (".csv", ".parquet")
+
+
+def export(
+    study: StudyFile,
+    answers: Annotated[Path | None, typer.Option(help="CSV or Parquet file: a row for each question.")] = None,
+    trail: Annotated[
+        Path | None, typer.Option(help="CSV or Parquet file: the audit trail, a row for each event and value.")
+    ] = None,
+    terms: Annotated[Path | None, typer.Option(help="TOML file: the terms, as they were when the study began.")] = None,
+    verbatim: Annotated[
+        bool, typer.Option("--verbatim", help="Do not escape texts that spreadsheets run as formulas.")
+    ] = False,
+) -> None:
+    """Write the answers, the audit trail and the terms of a study to files.
+
+    In CSV a text that a spreadsheet would run as a formula, such as =1+1, gets a ' in front.
+    """
+    if answers is None and trail is None and terms is None:
+        raise InvalidInputError("say what to write: --answers FILE, --trail FILE or --terms FILE")
+    check_written(study, {"--answers": (answers, TABLES), "--trail": (trail, TABLES), "--terms": (terms, (".toml",))})
+
+    from hardthresh.study import Study
+    from hardthresh.study.export import write_answers, write_terms, write_trail
+
+    found = Study.open(study)
+    for path, write, noun in ((answers, write_answers, "question"), (trail, write_trail, "row")):
+        if path is not None:
+            rows = write(found, path, verbatim=verbatim)
+            write_stderr(f"{plural(rows, noun)} written to {path}")
+    if terms is not None:
+        write_terms(found, terms)
+        write_stderr(f"the terms written to {terms}")
+
+
+def report(study: StudyFile, page: Annotated[Path, typer.Argument(metavar="PAGE", help="The .html file.")]) -> None:
+    """Write a page about a study as it stands, open or closed.
+
+    It shows the budget, the error with its band, the model, missing values, drift, and who answered.
+    """
+    check_written(study, {"PAGE": (page, (".html",))})
+
+    from hardthresh.study import Study
+    from hardthresh.study.closing import write_study
+
+    write_study(Study.open(study), page)
+    write_stderr(f"Report: {page}")
+
+
+def close(
+    study: StudyFile,
+    out: Annotated[Path | None, typer.Option(help="Save the final model in this .json file.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write the final report to this .html file.")] = None,
+    reason: Annotated[str, typer.Option(help="Why now, for the audit trail.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether to close.")] = False,
+    who: Who = None,
+) -> None:
+    """Close a study for good; save its model and its report.
+
+    Nothing can be asked, told or corrected afterwards. The files can be written again by the same command.
+    """
+    check_written(study, {"--out": (out, (".json",)), "--report": (report, (".html",))})
+    check_model_output(out)
+
+    from hardthresh.study import Study
+    from hardthresh.study.closing import save_model, write_study
+
+    found, name = Study.open(study), name_of(who)
+    if not found.closed:
+        if not yes and asks_people():
+            typer.confirm(f"Close {study} for good?", abort=True)
+        found.close(name, reason=reason)
+    status = found.status()
+    print_lines(
+        f"{study} is closed: {plural(status.answered, 'example')} answered, {found.terms.money(status.spent)} spent; a "
+        f"prediction needs {', '.join(status.chosen) or 'nothing'}."
+    )
+    if out is not None:
+        save_model(found, out)
+        print_lines(f"Model: {out}")
+    if report is not None:
+        write_study(found, report)
+        print_lines(f"Report: {report}")
+
+
+def verify(study: StudyFile) -> None:
+    """Check that no event was changed or removed, and that the events give the stored model."""
+    from hardthresh.study import Study
+
+    found = Study.open(study)
+    found.verify()
+    *_, last = found.events()
+    print_lines(
+        f"{plural(last.number, 'event')}: the checksums hold, and the answers give the stored model.",
+        f"The checksum of the last one depends on all: {last.checksum}",
+    )

@@ -1,0 +1,96 @@
+"""``hardthresh study status``: budget, examples, open questions, errors, the choice of attributes, drift."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hardthresh.core.errors import plural
+from hardthresh.core.printed import PrintedTable, one_line
+
+from .options import AsJson, StudyFile
+from .printing import print_json, print_lines, when
+
+if TYPE_CHECKING:
+    from hardthresh.study import Status, Study
+
+
+def status(study: StudyFile, as_json: AsJson = False) -> None:
+    """Show the budget, who holds what, the error so far, the chosen attributes, and drift.
+
+    Each example is predicted before it is learned from, so the error needs no test set.
+    """
+    from hardthresh.study import Study, drift, progress
+
+    found = Study.open(study)
+    now, learned = found.status(), found.learned()
+    reached, shift = progress(learned), drift(learned)
+    if as_json:
+        print_json(_as_dict(found, now) | {"progress": reached.to_dict(), "drift": shift.to_dict()})
+        return
+    print_lines("\n\n".join((_head(found, now), *_open(now), str(reached), str(shift))))
+
+
+def _head(study: Study, now: Status) -> str:
+    """Return what was spent and asked, beside the limits."""
+    terms = study.terms
+    total = "no limit" if terms.total_budget is None else terms.money(terms.total_budget)
+    left = "no limit" if now.left is None else terms.money(now.left)
+    most = "" if terms.examples is None else f" of at most {terms.examples:,}"
+    dropped = f", {now.dropped:,} dropped" if now.dropped else ""
+    state = "closed" if now.closed else "open"
+    return "\n".join(
+        [
+            f"{one_line(terms.title) or study.path}: {state}, {plural(now.events, 'event')}",
+            f"Spent {terms.money(now.spent)}, reserved for open questions {terms.money(now.reserved)}, left {left} "
+            f"(limit {total}; {terms.money(terms.budget_per_example)} for an example)",
+            f"Asked about {plural(now.asked, 'example')}{most}; {now.answered:,} answered{dropped}",
+        ]
+    )
+
+
+def _open(now: Status) -> list[str]:
+    """Return the table of open questions, if there are any."""
+    if not now.open:
+        return []
+    rows = [
+        (
+            str(question.number),
+            one_line(question.holder or "nobody"),
+            when(question.since),
+            one_line(question.subject or ""),
+            f"{len(question.needed)} of {1 + sum(len(attributes) for _, attributes in question.panels)}",
+        )
+        for question in now.open
+    ]
+    header = ("question", "held by", "since", "subject", "still needed")
+    return [
+        PrintedTable([plural(len(rows), "open question")], header, rows, left=("held by", "since", "subject")).to_text()
+    ]
+
+
+def _as_dict(study: Study, now: Status) -> dict[str, Any]:
+    """Return the counts and the open questions in plain types."""
+    return {
+        "title": study.terms.title,
+        "closed": now.closed,
+        "events": now.events,
+        "spent": now.spent,
+        "reserved": now.reserved,
+        "left": now.left,
+        "currency": study.terms.currency,
+        "asked": now.asked,
+        "answered": now.answered,
+        "dropped": now.dropped,
+        "chosen": list(now.chosen),
+        "open": [
+            {
+                "question": question.number,
+                "holder": question.holder,
+                "since": question.since,
+                "subject": question.subject,
+                "price": question.price,
+                "needed": list(question.needed),
+            }
+            for question in now.open
+        ],
+    }

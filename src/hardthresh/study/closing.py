@@ -1,0 +1,335 @@
+"""What a study leaves behind: its final model, and a page about it."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hardthresh import __version__
+from hardthresh.core.errors import plural
+from hardthresh.core.files import write_file
+from hardthresh.core.numbers import number, percent, signed
+from hardthresh.core.printed import one_line
+from hardthresh.report.page import chart, check_installed, environment
+from hardthresh.report.plots.study import plot_progress
+from hardthresh.storage import save
+
+from .attributes import Attribute
+from .drift import Drift, drift
+from .log import Event
+from .outcomes import Record, records_of
+from .progress import Progress, progress
+from .records import Learned
+from .study import Study
+from .terms import Terms
+
+_LISTED = 50
+"""Rows of a list of corrections, or of examples that were not learned from; arbitrary: the audit trail has all."""
+
+
+def save_model(study: Study, path: str | PathLike[str]) -> None:
+    """Save the model as it stands, with the terms of the study as a note, for `hardthresh.load`.
+
+    Raises
+    ------
+    StorageError
+        If the name of the file does not end in .json.
+    OSError
+        If it cannot be written.
+    """
+    save(study.model(), path, notes={"terms": study.terms.text})
+
+
+def write_study(study: Study, path: str | PathLike[str], *, date: datetime.date | None = None) -> Path:
+    """Write a self-contained HTML page about a study, open or closed, without scripts or external resources.
+
+    It shows what was spent, the error of predictions that were made before their examples were learned from, the model
+    in the units of the terms with what a prediction costs, how often each attribute was asked for, measured and
+    missing, drift, corrections, examples that were not learned from, who told how many values, and what may be
+    concluded and what not. Equal input gives an equal file.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    path : path-like
+        The .html file to write; a file that is there is replaced, in one step.
+    date : datetime.date, optional
+        The date of the page. Default: today.
+
+    Returns
+    -------
+    pathlib.Path
+        Path of the page.
+
+    Raises
+    ------
+    MissingDependencyError
+        If jinja2 or matplotlib is not installed.
+    OSError
+        If the file cannot be written; its ``filename`` is `path`.
+    """
+    check_installed()
+    terms, learned, status = study.terms, study.learned(), study.status()
+    events = list(study.events())
+    records = records_of(events, terms)
+    reached, shift = progress(learned), drift(learned)
+    fitted = study.model() if learned.questions.size else None
+    model = None if fitted is None else Predictor.of(fitted, learned, terms)
+    text: str = (
+        environment()
+        .get_template("study.html.jinja")
+        .render(
+            title=one_line(terms.title) or f"Study of {terms.target.name}",
+            terms=terms,
+            status=status,
+            progress=reached,
+            model=model,
+            chart=chart("progress", lambda ax: plot_progress(reached, ax), height=330) if model else None,
+            attributes=_attributes(terms, records, reached, model),
+            drift=str(shift).splitlines(),
+            conclusions=conclusions(terms, learned, records, reached, shift),
+            corrections=_changes(event for event in events if event.action == "corrected"),
+            left_out=[record for record in records if record.state(learned.questions) in _NOT_LEARNED],
+            states={record.number: record.state(learned.questions) for record in records},
+            listed=_LISTED,
+            people=_people(records, events),
+            asked_back=sum(event.action == "doubted" for event in events),
+            last=events[-1] if events else None,
+            began=events[0] if events else None,
+            version=__version__,
+            plural=plural,
+            one_line=one_line,
+            date=(datetime.date.today() if date is None else date).isoformat(),
+        )
+    )
+    write_file(path, text.encode(errors="replace"))
+    return Path(path)
+
+
+_NOT_LEARNED = ("dropped", "skipped", "withdrawn")
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """One column of the model.
+
+    Attributes
+    ----------
+    column : str
+        Its name.
+    per_unit : str
+        The coefficient, with its units.
+    per_deviation : str
+        The coefficient per standard deviation of the observed values.
+    """
+
+    column: str
+    per_unit: str
+    per_deviation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Predictor:
+    """The model of a study in the units of its terms.
+
+    Attributes
+    ----------
+    coefficients : tuple of Coefficient
+        Those that are not zero, the largest effect first.
+    intercept : str
+        The intercept, with its unit.
+    needed : tuple of Attribute
+        What a prediction needs.
+    price : float
+        What that costs.
+    purchases : tuple of (str, float)
+        The panels and single attributes that have to be bought, with their prices.
+    trouble : str
+        What is to be said against the model; empty if nothing is.
+    """
+
+    coefficients: tuple[Coefficient, ...]
+    intercept: str
+    needed: tuple[Attribute, ...]
+    price: float
+    purchases: tuple[tuple[str, float], ...]
+    trouble: str
+
+    @classmethod
+    def of(cls, model: Any, learned: Learned, terms: Terms) -> Predictor:
+        """Return the model in words and numbers."""
+        coef, support = np.ravel(model.coef_), model.support_
+        seen = learned.values[:, support]
+        deviation = np.array([np.std(column[np.isfinite(column)]) for column in seen.T])
+        effects = coef[support] * deviation
+        outcome = "log-odds" if terms.is_class else terms.target.unit
+        needed = terms.attributes_at(support)
+        prices = {
+            attribute.panel or attribute.name: terms.panels.get(attribute.panel, attribute.price)
+            for attribute in needed
+        }
+        return cls(
+            coefficients=tuple(
+                Coefficient(
+                    terms.columns[j],
+                    f"{signed(coef[j])}{_per(outcome, terms.attributes[terms.attribute_of[j]].unit)}",
+                    f"{signed(effect)} {outcome}".rstrip(),
+                )
+                for effect, j in sorted(
+                    zip(effects.tolist(), support.tolist(), strict=True), key=lambda pair: (-abs(pair[0]), pair[1])
+                )
+            ),
+            intercept=f"{signed(float(np.ravel(model.intercept_)[0]))} {outcome}".rstrip(),
+            needed=needed,
+            price=terms.cost_model.cost(support),
+            purchases=tuple(prices.items()),
+            trouble="" if model.converged_ else model.stop_reason_,
+        )
+
+
+def _per(outcome: str, unit: str) -> str:
+    """Return the unit of a coefficient, such as " days per kg"."""
+    return (f" {outcome}" if outcome else "") + (f" per {unit}" if unit else "")
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeCount:
+    """How often an attribute was asked for, and what came of it.
+
+    Attributes
+    ----------
+    attribute : Attribute
+        The attribute.
+    asked, measured, missing : int
+        How often it was asked for, measured, and could not be measured.
+    share : float
+        The share of the latest batches in which one of its columns was chosen.
+    needed : bool
+        Whether the model needs it.
+    """
+
+    attribute: Attribute
+    asked: int
+    measured: int
+    missing: int
+    share: float
+    needed: bool
+
+
+def _attributes(
+    terms: Terms, records: list[Record], reached: Progress, model: Predictor | None
+) -> list[AttributeCount]:
+    """Return the counts of each attribute, in the order of the terms."""
+    shares = {column.name: column.share for column in reached.chosen}
+    asked = [{attribute.name for attribute in record.attributes} for record in records]
+    return [
+        AttributeCount(
+            attribute,
+            sum(attribute.name in names for names in asked),
+            sum(record.values.get(attribute.name) is not None for record in records),
+            sum(attribute.name in record.lacking for record in records),
+            max(shares.get(column, 0.0) for column in attribute.columns),
+            model is not None and attribute in model.needed,
+        )
+        for attribute in terms.attributes
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A correction: which question, what, when, by whom, and why."""
+
+    question: int
+    names: str
+    at: str
+    who: str
+    reason: str
+
+
+def _changes(events: Iterable[Event]) -> list[Change]:
+    return [
+        Change(
+            event.question or 0,
+            ", ".join(event.body["values"]),
+            event.at[:10],
+            event.who,
+            one_line(event.body.get("reason", "")),
+        )
+        for event in events
+    ]
+
+
+def _people(records: list[Record], events: list[Event]) -> list[tuple[str, int, int, int]]:
+    """Return for each person the questions they told values of, the values, and all of their events."""
+    names = sorted({event.who for event in events})
+    return [
+        (
+            who,
+            sum(who in record.told for record in records),
+            sum(record.told.get(who, 0) for record in records),
+            sum(event.who == who for event in events),
+        )
+        for who in names
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusions:
+    """Sentences about what a study shows, and what it does not."""
+
+    may: tuple[str, ...]
+    may_not: tuple[str, ...]
+
+
+def conclusions(terms: Terms, learned: Learned, records: list[Record], reached: Progress, shift: Drift) -> Conclusions:
+    """Return what may be concluded from a study, and what not, in sentences."""
+    if not learned.questions.size:
+        return Conclusions((), ("Nothing was learned from yet, so nothing can be concluded.",))
+    error = reached.errors[0]
+    how = (
+        f"on the latest {plural(reached.window, 'example')}, each predicted before it was learned from, the "
+        f"{error.name} was {error.model} ({percent(reached.level)} interval); without attributes it was "
+        f"{number(error.null.value)}"
+    )
+    may, may_not = [], []
+    if error.gain.low > 0:
+        may.append(f"The model predicts better than no model: {how}.")
+    else:
+        may_not.append(f"That the model predicts better than no model: {how}, and the difference may be chance.")
+    if reached.settled:
+        may.append(
+            f"The choice of attributes looks settled: it was the same for the latest "
+            f"{plural(reached.same_for, 'example')} of {reached.examples:,}."
+        )
+    else:
+        may_not.append(
+            f"That these are the right attributes: the choice changed {plural(reached.same_for, 'example')} ago. More "
+            "examples may change it again."
+        )
+    if shift.found:
+        names = ", ".join(test.name for test in shift.found)
+        may_not.append(f"That the model suits later examples: early and late ones differ ({names}).")
+    elif shift.tests:
+        may.append("No drift was found between early and late examples; below it says which would have been found.")
+    dropped = sum(record.state(()) == "dropped" for record in records)
+    if dropped:
+        were = "was" if dropped == 1 else "were"
+        may_not.append(
+            f"Anything about examples in which an attribute could not be measured: {dropped:,} {were} dropped. If the "
+            "reason has to do with the target, the model describes the others only."
+        )
+    may_not += [
+        "That an attribute which is not in the model is irrelevant: one with the same information may be in its place.",
+        "That an attribute causes anything: the model predicts.",
+        "Confidence intervals of the coefficients: the same examples chose the attributes, so that these are often too "
+        "large.",
+        "How well it predicts at another place or time, or with other devices.",
+    ]
+    return Conclusions(tuple(may), tuple(may_not))

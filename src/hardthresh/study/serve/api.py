@@ -1,0 +1,167 @@
+"""The API for instruments and programs: JSON over HTTP, with the token of the study as a bearer token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from math import isfinite
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from ..records import Receipt
+from ..state import Question
+from ..study import Study
+from .access import Access
+from .desk import Desk
+from .facts import model_facts, predicted, status_facts
+from .openapi import document
+from .reading import REQUIRED, Fields, json_of
+from .refusals import UNPROCESSABLE, Refused
+
+Work = Callable[[Study], Any]
+
+
+def bearer(request: Request, access: Access) -> None:
+    """Raise unless a request has the token of the study."""
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not given:
+        raise Refused(
+            401,
+            "NoToken",
+            "send the token that was printed when the study was served, as 'Authorization: Bearer TOKEN'",
+            {"WWW-Authenticate": "Bearer"},
+        )
+    access.check(given.strip(), request.client.host if request.client else "")
+
+
+def routes(desk: Desk, access: Access) -> list[Route]:
+    """Return the routes below /api, and that of the document which describes them."""
+
+    def get(path: str, read: Callable[[Study, Request], Any]) -> Route:
+        async def answer(request: Request) -> Response:
+            bearer(request, access)
+            return JSONResponse(finite(await desk(lambda study: read(study, request))))
+
+        return Route(path, answer, methods=["GET"])
+
+    def post(path: str, read: Callable[[Fields, dict[str, str]], Work]) -> Route:
+        async def answer(request: Request) -> Response:
+            bearer(request, access)
+            fields = Fields(await json_of(request))
+            work = read(fields, key_of(request))
+            fields.finish()
+            return JSONResponse(finite(await desk(work)))
+
+        return Route(path, answer, methods=["POST"])
+
+    async def describe(request: Request) -> Response:
+        bearer(request, access)
+        return JSONResponse(document(desk.terms))
+
+    return [
+        get("/api/status", lambda study, _: status_facts(study)),
+        get("/api/model", lambda study, _: model_facts(study)),
+        get("/api/questions", _open_questions),
+        post("/api/ask", _ask),
+        post("/api/tell", _tell),
+        post("/api/skip", _skip),
+        post("/api/give-back", _give_back),
+        post("/api/correct", _correct),
+        post("/api/withdraw", _withdraw),
+        post("/api/predict", _predict),
+        Route("/openapi.json", describe, methods=["GET"]),
+    ]
+
+
+def key_of(request: Request) -> dict[str, str]:
+    """Return the key that makes a repeated request harmless, if there is one, as an argument of the study."""
+    key = request.headers.get("idempotency-key")
+    if key is None:
+        return {}
+    if not (1 <= len(key) <= 64 and key.isascii() and key.isprintable()):
+        raise Refused(
+            UNPROCESSABLE, "InvalidInputError", "Idempotency-Key must have 1 to 64 printable ASCII characters"
+        )
+    return {"key": key}
+
+
+def finite(found: Any) -> Any:
+    """Return an answer with null where a number is not finite, which JSON does not have."""
+    if isinstance(found, float):
+        return found if isfinite(found) else None
+    if isinstance(found, dict):
+        return {name: finite(value) for name, value in found.items()}
+    if isinstance(found, (list, tuple)):
+        return [finite(value) for value in found]
+    return found
+
+
+def question_facts(question: Question) -> dict[str, Any]:
+    """Return a question as the API sends it."""
+    return {
+        "question": question.number,
+        "attributes": [attribute.name for attribute in question.attributes],
+        "panels": [
+            {"panel": panel, "attributes": [attribute.name for attribute in attributes]}
+            for panel, attributes in question.panels
+        ],
+        "price": question.price,
+        "holder": question.holder,
+        "since": question.since,
+        "subject": question.subject,
+        "values": dict(question.values),
+        "needed": list(question.needed),
+    }
+
+
+def receipt_facts(receipt: Receipt) -> dict[str, Any]:
+    """Return a receipt as the API sends it."""
+    facts = asdict(receipt)
+    return {"event": facts.pop("event"), "question": facts.pop("number"), **facts}
+
+
+def _open_questions(study: Study, request: Request) -> dict[str, Any]:
+    who = request.query_params.get("who")
+    questions = [question for question in study.status().open if who is None or question.holder == who]
+    return {"questions": [question_facts(question) for question in questions]}
+
+
+def _ask(fields: Fields, key: dict[str, str]) -> Work:
+    who, count = fields.text("who", REQUIRED), fields.integer("count", 1)
+    return lambda study: {"questions": [question_facts(question) for question in study.ask(who, count, **key)]}
+
+
+def _tell(fields: Fields, key: dict[str, str]) -> Work:
+    who, number, values = fields.text("who", REQUIRED), fields.integer("question"), fields.values("values")
+    confirmed, subject = fields.texts("confirmed"), fields.text("subject")
+    return lambda study: receipt_facts(study.tell(number, values, who, confirmed=confirmed, subject=subject, **key))
+
+
+def _skip(fields: Fields, key: dict[str, str]) -> Work:
+    who, number = fields.text("who", REQUIRED), fields.integer("question")
+    bought, reason = fields.texts("bought"), fields.text("reason", "")
+    return lambda study: receipt_facts(study.skip(number, who, bought=bought, reason=reason, **key))
+
+
+def _give_back(fields: Fields, key: dict[str, str]) -> Work:
+    who, number, reason = fields.text("who", REQUIRED), fields.integer("question"), fields.text("reason", "")
+    return lambda study: receipt_facts(study.give_back(number, who, reason=reason, **key))
+
+
+def _correct(fields: Fields, key: dict[str, str]) -> Work:
+    who, number, values = fields.text("who", REQUIRED), fields.integer("question"), fields.values("values")
+    reason, confirmed = fields.text("reason", REQUIRED), fields.texts("confirmed")
+    return lambda study: receipt_facts(study.correct(number, values, who, reason=reason, confirmed=confirmed, **key))
+
+
+def _withdraw(fields: Fields, key: dict[str, str]) -> Work:
+    who, number, reason = fields.text("who", REQUIRED), fields.integer("question"), fields.text("reason", REQUIRED)
+    return lambda study: receipt_facts(study.withdraw(number, who, reason=reason, **key))
+
+
+def _predict(fields: Fields, key: dict[str, str]) -> Work:
+    values = fields.values("values")
+    return lambda study: predicted(study, values)

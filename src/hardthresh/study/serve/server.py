@@ -1,0 +1,181 @@
+"""Serving a study on this machine or, by TLS, on a network."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from os import PathLike
+from pathlib import Path
+
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.report.optional import import_optional
+
+from .access import Access, check_token, new_token
+from .desk import Desk
+
+_CONNECTIONS = 128  # at once; arbitrary: more than a ward has browsers and instruments
+_GOODBYE = 5  # seconds for requests that have begun when the server is stopped; they take milliseconds
+
+
+_PRINT = partial(print, flush=True)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a study is served.
+
+    Attributes
+    ----------
+    host : str
+        The name or address to listen at.
+    port : int
+        The port; 0 for any that is free.
+    certificate, key : path or None
+        Files of a certificate and its key (PEM), for TLS.
+    names : sequence of str
+        Further names of this machine that browsers may use.
+    allow_plain : bool
+        Whether it may be served to a network without TLS, as behind a proxy that has it.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8123
+    certificate: str | PathLike[str] | None = None
+    key: str | PathLike[str] | None = None
+    names: Sequence[str] = ()
+    allow_plain: bool = False
+
+    def check(self) -> None:
+        """Raise InvalidInputError if a study must not, or cannot, be served there."""
+        if (self.certificate is None) != (self.key is None):
+            raise InvalidInputError("TLS needs both a certificate and its key; give both files, or none")
+        for path in (self.certificate, self.key):
+            if path is not None and not Path(path).is_file():
+                raise InvalidInputError(f"there is no file {path} for TLS")
+        if not 0 <= self.port <= 65535:
+            raise InvalidInputError(f"a port is a number from 0 to 65535; got {self.port}")
+        if not (self.is_local or self.secure or self.allow_plain):
+            raise InvalidInputError(
+                f"{self.host} can be reached from the network, and without TLS everybody there can read the token and "
+                "the values; give a certificate and its key, or serve at 127.0.0.1 and use a tunnel (ssh -L)"
+            )
+
+    @property
+    def secure(self) -> bool:
+        """Whether it is served by TLS."""
+        return self.certificate is not None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach it."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host.lower() == "localhost"
+
+    @property
+    def is_every_address(self) -> bool:
+        """Whether it listens at all addresses of this machine."""
+        try:
+            return ipaddress.ip_address(self.host).is_unspecified
+        except ValueError:
+            return False
+
+    def hosts(self) -> set[str]:
+        """Return the names by which browsers may reach it."""
+        local = {"127.0.0.1", "localhost", "::1"} if self.is_local or self.is_every_address else set()
+        own = {socket.gethostname(), socket.getfqdn()} if self.is_every_address else {self.host}
+        return {name.lower().rstrip(".") for name in (*local, *own, *self.names)}
+
+    def url(self, port: int) -> str:
+        """Return the address to open."""
+        name = next(iter(self.names), socket.getfqdn() if self.is_every_address else self.host)
+        return f"http{'s' if self.secure else ''}://{f'[{name}]' if ':' in name else name}:{port}/"
+
+
+def run(
+    path: str | PathLike[str],
+    host: str = "127.0.0.1",
+    port: int = 8123,
+    certificate: str | PathLike[str] | None = None,
+    key: str | PathLike[str] | None = None,
+    token: str | None = None,
+    *,
+    names: Sequence[str] = (),
+    allow_plain: bool = False,
+    announce: Callable[[str], object] = _PRINT,
+) -> None:
+    """Serve a study as a page and an API, until it is interrupted.
+
+    Parameters
+    ----------
+    path : path
+        The file of the study.
+    host : str
+        The name or address to listen at; by default only this machine can reach it.
+    port : int
+        The port, 0 to 65535; 0 is any that is free.
+    certificate, key : path, optional
+        Files of a certificate and its key (PEM), for TLS.
+    token : str, optional
+        What has to be known to use it: at least 16 letters, digits and ``-._~``. Default: a random one of 256 bits.
+    names : sequence of str
+        Further names of this machine that browsers may use.
+    allow_plain : bool
+        Whether it may be served to a network without TLS, as behind a proxy that has it.
+    announce : callable
+        Is given the address with the token, once requests are answered.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no study in the file, the port is taken, the token is too short, or the address can be reached from
+        a network and there is no TLS.
+    MissingDependencyError
+        If what the extra "serve" installs is not there.
+    """
+    for package in ("jinja2", "starlette", "uvicorn"):
+        import_optional(package, "serving a study needs", extra="serve")
+    import uvicorn
+
+    from .app import application
+    from .guard import LONGEST_HEADERS
+
+    place = Place(host, port, certificate, key, tuple(names), allow_plain)
+    place.check()
+    if token is not None:
+        check_token(token)
+    secret = token or new_token()
+    with Desk(path) as desk, _listening(place) as listener:
+        app = application(desk, Access(secret), place.hosts(), any_address=place.is_every_address, secure=place.secure)
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,  # it would write the token
+            server_header=False,
+            http="h11",
+            ws="none",
+            lifespan="off",
+            h11_max_incomplete_event_size=LONGEST_HEADERS,
+            limit_concurrency=_CONNECTIONS,
+            timeout_graceful_shutdown=_GOODBYE,
+            proxy_headers=False,
+            ssl_certfile=certificate,
+            ssl_keyfile=key,
+        )
+        announce(f"{place.url(listener.getsockname()[1])}?token={secret}")
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+def _listening(place: Place) -> socket.socket:
+    """Return a socket that listens at a place."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address[:2], family=family, backlog=_CONNECTIONS)
+    except OSError as error:
+        raise InvalidInputError(
+            f"cannot listen at {place.host}, port {place.port}: {error.strerror or error}; choose another port or host"
+        ) from error

@@ -1,0 +1,137 @@
+"""What all pages share: templates, sessions, forms and answers."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from dataclasses import dataclass, field
+from hashlib import sha256
+from importlib import resources
+from typing import Any
+from urllib.parse import urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from hardthresh.core.errors import plural
+from hardthresh.core.numbers import number, percent, signed
+
+from .access import Access, Session
+from .desk import Desk
+from .fields import NOT_MEASURED
+from .reading import form_of
+from .records import Records
+from .refusals import Refusal
+
+_OURS = re.compile(r"/[a-z0-9/-]*")
+
+
+class SignInFirst(Exception):
+    """Raised where a page needs a person who has signed in."""
+
+
+@dataclass
+class Site:
+    """The pages of a study, without their routes.
+
+    Attributes
+    ----------
+    desk : Desk
+        The study.
+    access : Access
+        Who may use it.
+    secure : bool
+        Whether it is served by TLS, so that cookies need it.
+    records : Records
+        What was answered so far.
+    """
+
+    desk: Desk
+    access: Access
+    secure: bool
+    records: Records = field(default_factory=Records)
+
+    def __post_init__(self) -> None:
+        self.environment = Environment(
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            loader=PackageLoader(__package__),
+        )
+        self.environment.filters |= {
+            "number": number,
+            "signed": signed,
+            "percent": percent,
+            "time": lambda at: f"{at[:10]} {at[11:16]} UTC",
+        }
+        self.environment.globals |= {
+            "terms": self.desk.terms,
+            "plural": plural,
+            "NOT_MEASURED": NOT_MEASURED,
+            "study_id": sha256(self.desk.identity.encode()).hexdigest()[:12],
+        }
+        self.cookie = f"hardthresh-{self.environment.globals['study_id']}"  # browsers send cookies to every port
+
+    def name_of(self, request: Request) -> str:
+        """Return the name of the browser's session, which may not be open."""
+        return str(request.cookies.get(self.cookie, ""))
+
+    def session(self, request: Request) -> Session:
+        """Return the session of the person who asks."""
+        session = self.access.session(self.name_of(request))
+        if session is None or not session.who:
+            raise SignInFirst
+        return session
+
+    async def form(self, request: Request) -> dict[str, list[str]]:
+        """Return a form that was made for this session."""
+        form = await form_of(request)
+        self.access.check_form_token(self.name_of(request), form.get("form_token", [""])[0])
+        return form
+
+    def page(self, request: Request, template: str, status: int = 200, /, **context: Any) -> Response:
+        """Return a page."""
+        name = self.name_of(request) or self.access.new_name()
+        session = self.access.session(name)
+        notice = session.notice if session else ""
+        if session:
+            session.notice = ""
+        text = self.environment.get_template(template).render(
+            who=session.who if session else "",
+            notice=notice,
+            path=request.url.path,
+            form_token=self.access.form_token(name),
+            key=secrets.token_hex(16),
+            **context,
+        )
+        answer = HTMLResponse(text, status)
+        if name != self.name_of(request):
+            self.remember(answer, name)
+        return answer
+
+    def remember(self, answer: Response, name: str) -> None:
+        """Give the browser the name of its session."""
+        answer.set_cookie(self.cookie, name, httponly=True, samesite="strict", secure=self.secure)
+
+    def refused(self, request: Request, refusal: Refusal) -> Response:
+        """Return the page that says why a request was refused."""
+        answer = self.page(request, "refused.html", refusal.status, message=refusal.message, error=refusal.error)
+        answer.headers.update(refusal.headers)
+        return answer
+
+
+def to(path: str, **query: str) -> Response:
+    """Return what sends a browser to another page of ours."""
+    return RedirectResponse(f"{path}?{urlencode(query)}" if query else path, 303)
+
+
+def our_path(given: str) -> str:
+    """Return a path if it is one of our pages, else that of the start page."""
+    return given if _OURS.fullmatch(given) and not given.startswith("//") else "/"
+
+
+def static(name: str) -> str:
+    """Return the text of a file that pages load."""
+    return resources.files(__package__).joinpath("static", name).read_text("utf-8")

@@ -1,0 +1,444 @@
+"""``hardthresh study``: a day of a study in the shell, and the bad input that people give it."""
+
+import json
+import sqlite3
+import sys
+from contextlib import closing
+from types import SimpleNamespace
+
+import polars
+import pytest
+from typer.testing import CliRunner
+
+import hardthresh as ht
+from hardthresh.cli.app import app
+from hardthresh.study import Study, Terms
+
+ALL = ("age=61", "weight=150 lb", "smoker=yes", "creatinine=1.2 mg/dl", "albumin=40", "NYHA class=ii", "ward=surgery")
+"""The values of the first question of the example, without the target."""
+SHORT = """
+n_nonzero_coefs = 1
+budget_per_example = 2
+total_budget = 4
+hold_hours = 1
+[target]
+name = "y"
+[attributes.a]
+range = [0, 9]
+[attributes.b]
+range = [0, 9]
+"""
+
+
+@pytest.fixture(autouse=True)
+def calm(monkeypatch):
+    """Let the commands be those of Ann, and let nothing have to survive a power cut."""
+    monkeypatch.setenv("HARDTHRESH_WHO", "ann")
+    monkeypatch.setattr("os.fsync", lambda descriptor: None)
+    monkeypatch.setattr("hardthresh.limited.sources.database._SYNCHRONOUS", "OFF")
+
+
+@pytest.fixture
+def example(done, folder):
+    """The study of the example file, of which Ann holds a question."""
+    done("study", "example", "terms.toml")
+    done("study", "new", "terms.toml", "study.db")
+    done("study", "ask", "study.db")
+    return Study.open(folder / "study.db")
+
+
+@pytest.fixture
+def short(folder):
+    """A study of two attributes that are both bought, with a budget for two examples."""
+    return Study.create(folder / "short.db", Terms.parse(SHORT), "ann")
+
+
+def said(result):
+    return " ".join(result.output.split())
+
+
+# --- terms ---
+
+
+def test_the_example_is_a_study_that_can_begin(done, refused, folder):
+    text = done("study", "example")
+    done("study", "example", "terms.toml")
+    assert (folder / "terms.toml").read_text(encoding="utf-8") == text
+    assert "is there already" in refused("study", "example", "terms.toml")
+    assert "must end in .toml" in refused("study", "example", "terms.txt")
+    done("study", "new", "terms.toml", "study.db")
+    assert Study.open(folder / "study.db").terms == Terms.parse(text)
+    assert "study.db is there; choose another name" in refused("study", "new", "terms.toml", "study.db")
+    kinds = {attribute.kind for attribute in Terms.parse(text).attributes}
+    assert kinds == {"number", "integer", "yes/no", "ordered", "category"}
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong", "message"),
+    [
+        ("n_nonzero_coefs = 3", "n_nonzero_coef = 3", "the terms cannot have 'n_nonzero_coef'; did you mean 'n_nonz"),
+        (
+            "[panels.blood]",
+            "[panels.bloood]",
+            "attribute 'creatinine' is in panel 'blood', which has no price; did you",
+        ),
+        ("range = [30, 300]", "range = [300, 30]", "the range of attribute 'creatinine' must increase"),
+    ],
+)
+def test_wrong_terms_are_refused_by_name(done, refused, folder, line, wrong, message):
+    text = done("study", "example")
+    assert line in text
+    (folder / "terms.toml").write_text(text.replace(line, wrong), encoding="utf-8")
+    assert refused("study", "new", "terms.toml", "study.db").startswith(f"terms.toml: {message}")
+    assert not (folder / "study.db").exists()
+
+
+def test_a_plan_is_made_of_a_guess_or_of_an_old_table(done, refused, folder):
+    (folder / "terms.toml").write_text(SHORT, encoding="utf-8")
+    command = ("study", "plan", "terms.toml", "--examples", "40", "--repeats", 2)
+    assert "Plan of a study, by 2 simulated studies of each size" in done(*command)
+    found = json.loads(done(*command, "--needed", "b", "--r2", 0.9, "--json"))
+    assert [size["examples"] for size in found["sizes"]] == [40]
+    assert any("b has" in line or "b have" in line for line in found["assumptions"])
+    rows = {"a": [float(row % 7) for row in range(120)], "b": [float(row % 5) for row in range(120)]}
+    polars.DataFrame(rows | {"y": [2 * a for a in rows["a"]]}).write_csv(folder / "old.csv")
+    assert [size["examples"] for size in json.loads(done(*command, "--table", "old.csv", "--json"))["sizes"]] == [40]
+    assert "--examples must be numbers such as 200,400; got 'many'" in refused(*command[:-3], "many")
+    assert "the name of old.txt must end in .csv, .tsv" in refused(*command, "--table", "old.txt")
+    assert "did you mean" in refused(*command, "--needed", "bb,a")
+
+
+# --- questions and answers ---
+
+
+def test_a_question_shows_panels_units_and_ranges(example, done):
+    text = done("study", "ask", "study.db")
+    assert "Question 0, held by ann since" in text
+    assert "it costs at most 22 EUR" in text
+    for words in (
+        ("examination (5 EUR)", "age", "years", "18 to 105"),
+        ("blood (12 EUR)", "creatinine", "umol/l or mg/dl", "30 to 300", "fasting, before 9 am"),
+        ("4 EUR", "NYHA class", "I, II, III, IV"),
+        ("the target", "stay", "days", "0 to 60"),
+    ):
+        assert any(all(word in line for word in words) for line in text.splitlines()), words
+    [shown] = json.loads(done("study", "ask", "study.db", "--json"))
+    assert (shown["question"], shown["holder"], shown["price"]) == (0, "ann", 22.0)
+    assert shown["needed"] == [*(word.partition("=")[0] for word in ALL), "stay"]
+    assert [panel["panel"] for panel in shown["panels"]] == ["examination", "blood", ""]
+
+
+def test_values_are_told_in_parts_and_in_any_unit(example, done):
+    assert "still needed: creatinine, albumin, NYHA class, ward, stay" in done("study", "tell", "study.db", 0, *ALL[:3])
+    assert "150" not in done("study", "ask", "study.db")
+    reply = done("study", "tell", "study.db", 0, *ALL[3:], "stay=5", "--subject", "p-17", "--json")
+    receipt = json.loads(reply)
+    assert (receipt["complete"], receipt["learned"], receipt["cost"]) == (True, True, 22.0)
+    question = example.question(0)
+    assert question.subject == "p-17"
+    assert question.values == pytest.approx(
+        {"age": 61, "weight": 150 * 0.45359237, "smoker": 1, "creatinine": 1.2 * 88.42, "albumin": 40}
+        | {"NYHA class": 1, "ward": 2, "stay": 5}
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("albumn=40", "there is no attribute 'albumn'; did you mean 'albumin'?"),
+        ("FEV1=3", "FEV1 was not asked for in question 0"),
+        ("creatinine=1.2 mmol/l", "creatinine is in umol/l, mg/dl, got '1.2 mmol/l'"),
+        ("creatinine=9000", "creatinine is 9000 umol/l, which is not possible"),
+        ("age=61.5", "age must be a whole number"),
+        ("age=1e999", "age must be a finite number"),
+        ("age=1,5", "write a point, not a comma"),
+        ("NYHA class=V", "NYHA class must be one of I, II, III, IV, or missing"),
+        ("smoker=perhaps", "smoker must be yes or no, or missing"),
+        ("albumin", "'albumin' is not NAME=VALUE, such as age=61"),
+        ("=40", "'=40' is not NAME=VALUE"),
+        ("albumin=", "albumin= has no value; write albumin=missing if it could not be measured"),
+        ("age=61' OR '1'='1", "age is in years, got"),
+    ],
+)
+def test_a_wrong_value_is_refused_and_nothing_is_stored(example, refused, word, message):
+    events = example.status().events
+    assert message in refused("study", "tell", "study.db", 0, "weight=80", word)
+    assert example.status().events == events
+
+
+def test_a_value_that_is_given_twice_is_refused(example, refused):
+    assert refused("study", "tell", "study.db", 0, "age=61", "age=62") == "age is given twice; give it once"
+
+
+def test_a_value_outside_its_range_is_asked_back_and_can_be_confirmed(example, done, refused):
+    message = refused("study", "tell", "study.db", 0, "albumin=400", "age=61")
+    assert message.startswith("albumin is 400 g/l, outside of 20 to 60: look again")
+    assert message.endswith("to confirm, add --confirm albumin")
+    assert example.question(0).values == {}
+    done("study", "tell", "study.db", 0, "albumin=400", "age=61", "--confirm", "albumin")
+    assert example.question(0).values == {"albumin": 400.0, "age": 61.0}
+    assert "did you mean 'albumin'" in refused("study", "tell", "study.db", 0, "weight=500", "--confirm", "albumn")
+
+
+def test_late_answers_say_what_became_of_the_question(example, done, refused):
+    assert "question 0 is with ann since" in refused("study", "tell", "study.db", 0, "age=61", "--who", "ben")
+    assert done("study", "give-back", "study.db", 0, "--who", "ben", "--reason", "ann is ill") == (
+        "Question 0 is given back.\n"
+    )
+    assert "question 0 was given back by ben" in refused("study", "tell", "study.db", 0, "age=61")
+    done("study", "ask", "study.db")
+    assert done("study", "skip", "study.db", 0, "--bought", "age,weight") == (
+        "Question 0 is skipped, at a cost of 5 EUR.\n"
+    )
+    assert "question 0 was skipped by ann" in refused("study", "tell", "study.db", 0, "age=61")
+    assert "question 9 was never asked" in refused("study", "tell", "study.db", 9, "age=61")
+    assert "give the number of the question" in refused("study", "tell", "study.db")
+    assert "give values such as age=61" in refused("study", "tell", "study.db", 0)
+
+
+def test_corrections_and_withdrawals_need_a_reason(short, run, done, refused):
+    done("study", "ask", "short.db")
+    done("study", "tell", "short.db", 0, "a=1", "b=2", "y=3")
+    assert "Missing option '--reason'" in run("study", "correct", "short.db", 0, "a=2").stderr
+    assert "needs a reason" in refused("study", "correct", "short.db", 0, "a=2", "--reason", " ")
+    assert "to confirm, add --confirm a" in refused("study", "correct", "short.db", 0, "a=20", "--reason", "typing")
+    assert "is corrected" in done("study", "correct", "short.db", 0, "a=2", "--reason", "typing error")
+    assert short.question(0).values["a"] == 2.0
+    assert "is withdrawn" in done("study", "withdraw", "short.db", 0, "--reason", "consent")
+    assert "question 0 was withdrawn" in refused("study", "correct", "short.db", 0, "a=2", "--reason", "x")
+
+
+def test_a_repeated_request_is_done_once(short, done, refused):
+    first = done("study", "ask", "short.db", "--key", "k1")
+    assert done("study", "ask", "short.db", "--key", "k1") == first
+    told = ("study", "tell", "short.db", 0, "a=1", "b=2", "y=3", "--key", "k2")
+    assert done(*told) == done(*told)
+    assert short.status().answered == 1
+    assert "key 'k2' was used for another request" in refused("study", "tell", "short.db", 0, "a=9", "--key", "k2")
+
+
+def test_without_anything_to_ask_the_exit_code_is_one(short, run, done):
+    done("study", "ask", "short.db", "-n", 2)
+    result = run("study", "ask", "short.db", "--who", "ben")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "nothing to ask: the next question may cost 2, but 4 of the total budget of 4 are used" in said(result)
+    for number in (0, 1):
+        done("study", "skip", "short.db", number)
+    done("study", "close", "short.db")
+    result = run("study", "ask", "short.db")
+    assert (result.exit_code, said(result)) == (1, "nothing to ask: the study is closed; it can be read and exported")
+
+
+def test_who_is_the_login_name_unless_it_is_said(short, done, refused, monkeypatch):
+    monkeypatch.delenv("HARDTHRESH_WHO")
+    monkeypatch.setattr("getpass.getuser", lambda: "login")
+    assert "held by login" in done("study", "ask", "short.db")
+    assert "held by ben" in done("study", "ask", "short.db", "--who", "ben")
+    assert "1 to 100 printable characters" in refused("study", "ask", "short.db", "--who", "\x1b[2J")
+
+    def nobody():
+        raise KeyError("getpwuid(): uid not found: 1234")
+
+    monkeypatch.setattr("getpass.getuser", nobody)
+    assert refused("study", "ask", "short.db").startswith("who are you? add --who NAME")
+
+
+# --- answers in files ---
+
+
+def test_answers_are_read_from_json_and_csv(short, done, folder):
+    done("study", "ask", "short.db", "-n", 2)
+    (folder / "one.json").write_text('{"a": 1, "b": "2.5"}', encoding="utf-8")
+    assert "still needed: y" in done("study", "tell", "short.db", 0, "--from", "one.json")
+    (folder / "more.csv").write_text("question;subject;a;b;y\n0;=p1;;;3\n1;p2;missing;4;5\n", encoding="utf-8-sig")
+    receipts = json.loads(done("study", "tell", "short.db", "--from", "more.csv", "--json"))
+    assert [(receipt["question"], receipt["learned"]) for receipt in receipts] == [(0, True), (1, False)]
+    assert short.question(0).values == {"a": 1.0, "b": 2.5, "y": 3.0}
+    assert short.question(1).values == {"a": None, "b": 4.0, "y": 5.0}
+    assert short.question(0).subject == "=p1"
+
+
+def test_a_wrong_row_is_named_and_those_before_it_stay(short, run, done, folder):
+    done("study", "ask", "short.db", "-n", 2)
+    (folder / "more.csv").write_text("question,a,b,y\n0,1,2,3\n1,100,4,5\n", encoding="utf-8")
+    command = ("study", "tell", "short.db", "--from", "more.csv", "--key", "today")
+    result = run(*command)
+    assert result.exit_code == 2
+    assert "Question 0 is complete" in result.stdout
+    assert "error: more.csv, row 2: a is 100, outside of 0 to 9" in said(result)
+    (folder / "more.csv").write_text("question,a,b,y\n0,1,2,3\n1,9,4,5\n", encoding="utf-8")
+    assert "more.csv, row 1: question 0 was answered by ann" in said(run(*command[:-2]))
+    assert "used for another request" in said(run(*command))  # the second row had other content
+    assert short.status().answered == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.json", "{", "a.json cannot be read as JSON"),
+        ("a.json", '{"a": 1, "a": 2}', "a.json cannot be read as JSON: 'a' is given twice"),
+        ("a.json", "[1]", 'a.json must hold {"name": value, ...} or a list of these; record 1 is 1'),
+        ("a.json", "[]", "a.json has no rows"),
+        ("a.json", '{"question": true, "a": 1}', "a.json: True is not the number of a question"),
+        ("a.json", '{"question": 1, "a": 1}', "a.json: it answers question 1, not 0"),
+        ("a.json", '{"a": {"b": 1}}', "a.json: a must be a number"),
+        ("a.csv", "a,a\n1,2\n", "a.csv has two columns 'a'"),
+        ("a.csv", "a,b\n1,2,3\n", "a.csv: row 1 has 3 cells, and the header 2"),
+        ("a.csv", "", "a.csv has no rows"),
+        ("a.csv", "question,a\nx,1\n", "a.csv, row 1: 'x' is not the number of a question"),
+        ("a.csv", "c\n1\n", "a.csv, row 1: there is no attribute 'c'"),
+        ("a.txt", "a=1", "the name of a.txt must end in .json, .csv or .tsv"),
+    ],
+)
+def test_files_that_make_no_sense_are_refused(short, run, done, folder, name, text, message):
+    done("study", "ask", "short.db")
+    (folder / name).write_text(text, encoding="utf-8")
+    result = run("study", "tell", "short.db", 0, "--from", name)
+    assert result.exit_code == 2
+    assert f"error: {message}" in said(result)
+    assert short.question(0).values == {}
+
+
+# --- in a terminal ---
+
+
+@pytest.fixture
+def typed(run, monkeypatch):
+    """Run a command at a terminal, where a person types lines."""
+    monkeypatch.setattr("hardthresh.cli.study.answers.asks_people", lambda: True)
+    monkeypatch.setattr("hardthresh.cli.study.results.asks_people", lambda: True)
+
+    def go(lines, *args):
+        return CliRunner().invoke(app, ["study", *map(str, args)], input="".join(f"{line}\n" for line in lines))
+
+    return go
+
+
+def test_in_a_terminal_each_value_is_asked_for_and_checked(example, typed):
+    result = typed(["sixty", "61", "500", "n", "80", "yes"], "tell", "study.db", 0)  # then the input ends
+    assert result.exit_code == 130
+    for words in ("age must be a number", "500 kg is outside of 35 to 200: is it right?", "blood (12 EUR)"):
+        assert words in said(result)
+    assert example.question(0).values == {"age": 61.0, "weight": 80.0, "smoker": 1.0}  # the panel that was finished
+    result = typed(["3000", "y", "missing", "iii", "", ""], "tell", "study.db", 0)
+    assert "still needed: ward, stay" in said(result)
+    assert {name: example.question(0).values[name] for name in ("creatinine", "albumin", "NYHA class")} == {
+        "creatinine": 3000.0,
+        "albumin": None,
+        "NYHA class": 2.0,
+    }
+    assert "nothing was typed" in said(typed(["", ""], "tell", "study.db", 0))
+    assert "held by ann, not by ben" in said(typed([], "tell", "study.db", 0, "--who", "ben"))
+    assert "question 5 is not open" in said(typed([], "tell", "study.db", 5))
+
+
+def test_in_a_terminal_closing_is_confirmed(short, typed):
+    assert typed(["n"], "close", "short.db").exit_code == 130
+    assert not short.closed
+    assert typed(["y"], "close", "short.db").exit_code == 0
+    assert short.closed
+
+
+def test_the_page_is_served_where_it_is_asked_for(short, done, monkeypatch):
+    served = []
+    page = SimpleNamespace(run=lambda *args, **more: served.append((args, more)))
+    monkeypatch.setitem(sys.modules, "hardthresh.study.serve", page)
+    done("study", "serve", "short.db", "--port", 0, "--name", "ward.example", "--token", "a-token-of-16-or-more")
+    [(args, more)] = served
+    assert (str(args[0]), *args[1:]) == ("short.db", "127.0.0.1", 0, None, None, "a-token-of-16-or-more")
+    assert (more["names"], more["allow_plain"]) == (("ward.example",), False)
+
+
+# --- what is left of it ---
+
+
+def test_status_says_who_holds_what_and_what_is_left(example, done):
+    text = done("study", "status", "study.db")
+    assert "Spent 0 EUR, reserved for open questions 22 EUR, left 11,978 EUR" in text
+    assert any(line.split()[:2] == ["0", "ann"] and line.endswith("8 of 8") for line in text.splitlines())
+    found = json.loads(done("study", "status", "study.db", "--json"))
+    assert (found["spent"], found["reserved"], found["open"][0]["holder"]) == (0.0, 22.0, "ann")
+    assert found["progress"]["examples"] == 0
+    assert found["drift"]["tests"] == []
+
+
+def test_exports_and_the_report_are_written(example, done, refused, folder):
+    done("study", "export", "study.db", "--answers", "a.parquet", "--trail", "t.csv", "--terms", "copy.toml")
+    assert polars.read_parquet(folder / "a.parquet")["state"].to_list() == ["open"]
+    assert polars.read_csv(folder / "t.csv")["action"].to_list() == ["created", "asked"]
+    assert (folder / "copy.toml").read_bytes() == (folder / "terms.toml").read_bytes()
+    done("study", "report", "study.db", "page.html")
+    assert "Interim report" in (folder / "page.html").read_text(encoding="utf-8")
+    assert "say what to write" in refused("study", "export", "study.db")
+    assert "must end in .csv or .parquet" in refused("study", "export", "study.db", "--answers", "a.xlsx")
+    assert "choose two names" in refused("study", "export", "study.db", "--answers", "b.csv", "--trail", "b.csv")
+    assert "there is no folder" in refused("study", "report", "study.db", "no/page.html")
+    (folder / "study.html").hardlink_to(folder / "study.db")
+    assert "is the study, which would be lost" in refused("study", "report", "study.db", "study.html")
+
+
+@pytest.mark.filterwarnings("ignore:LimitedAttributeRegression. 2 examples are too few")
+def test_a_closed_study_leaves_a_model_and_a_report(short, done, refused, folder):
+    done("study", "ask", "short.db", "-n", 2)
+    assert "2 questions (such as 0, 1) are open" in refused("study", "close", "short.db")
+    for number, y in ((0, 3), (1, 4)):
+        done("study", "tell", "short.db", number, "a=1", f"b={y}", f"y={y}")
+    command = ("study", "close", "short.db", "--out", "model.json", "--report", "page.html", "--reason", "done")
+    text = done(*command)
+    assert "short.db is closed: 2 examples answered, 4 spent" in text
+    assert "Final report" in (folder / "page.html").read_text(encoding="utf-8")
+    (folder / "page.html").unlink()
+    assert done(*command) == text
+    assert (folder / "page.html").exists()
+    assert "LimitedAttributeRegression" in done("show", "model.json")
+    assert ht.load(folder / "model.json").feature_names_in_.tolist() == ["a", "b"]
+    assert "the study is closed" in refused("study", "tell", "short.db", 0, "a=1")
+    assert "the study is closed" in refused("study", "correct", "short.db", 0, "a=2", "--reason", "x")
+
+
+def test_a_changed_event_is_found(short, done, refused, folder):
+    done("study", "ask", "short.db")
+    text = done("study", "verify", "short.db")
+    *_, last = short.events()
+    assert text.startswith("2 events: the checksums hold")
+    assert last.checksum in text
+    with closing(sqlite3.connect(folder / "short.db")) as file, file:
+        file.execute("DROP TRIGGER events_are_kept")
+        file.execute("UPDATE events SET who = 'eve' WHERE number = 2")
+    assert "event 2 of short.db is damaged, was changed, or is missing" in refused("study", "verify", "short.db")
+
+
+@pytest.fixture
+def learned(folder, monkeypatch):
+    """A study that has a model of one attribute: y = 2 a."""
+    study = Study.create(folder / "short.db", Terms.parse(SHORT.replace("total_budget = 4\n", "")), "ann")
+    while not study.learned().questions.size:
+        for question in study.ask("ann", 1000):
+            a = question.number % 7
+            study.tell(question.number, {"a": a, "b": (question.number * 3) % 5, "y": 2 * a}, "ann")
+    return study
+
+
+def test_predictions_need_only_what_the_model_needs(learned, done, refused, run, folder):
+    assert refused("study", "predict", "short.db") == "give the values that the model needs: a"
+    assert done("study", "predict", "short.db", "a=3") == "y: 6\n"
+    result = run("study", "predict", "short.db", "a=30", "--json")
+    assert json.loads(result.stdout) == {"target": "y", "prediction": pytest.approx(60.0)}
+    assert "warning: a is 30, outside of 0 to 9" in result.stderr
+    assert "there is no attribute 'c'" in refused("study", "predict", "short.db", "a=3", "c=1")
+    assert "a is missing, which a prediction needs" in refused("study", "predict", "short.db", "b=3")
+    (folder / "new.csv").write_text("who,a\n=1+1,1\nben,2.5\n", encoding="utf-8")
+    assert done("study", "predict", "short.db", "--from", "new.csv", "--id", "who").splitlines()[0] == "who,prediction"
+    assert "\n'=1+1," in done("study", "predict", "short.db", "--from", "new.csv", "--id", "who")
+    done("study", "predict", "short.db", "--from", "new.csv", "--out", "p.parquet")
+    assert polars.read_parquet(folder / "p.parquet")["prediction"].to_list() == pytest.approx([2.0, 5.0])
+    rows = ("study", "predict", "short.db", "--from", "new.csv")
+    assert "row 1 has no 'x', the column of --id" in refused(*rows, "--id", "x")
+    assert "give values, or --from FILE, not both" in refused(*rows, "a=1")
+    assert "leave them out" in refused("study", "predict", "short.db", "a=1", "--out", "p.csv")
+
+
+def test_other_files_are_no_studies(refused, run, folder, csv):
+    assert "there is no study nowhere.db" in refused("study", "status", "nowhere.db")
+    assert "table.csv" in refused("study", "ask", csv)
+    assert run("study").stdout == run("study", "--help").stdout
