@@ -140,7 +140,10 @@ def main() -> int:
         named = sorted({test for one in chosen for test in one.tests})
         items = sorted({one.item for one in chosen if one.item is not None})
         found = (first_wrong_row(root, item) for item in items)
-        if failure := next(filter(None, found), None) if asked.reproduce else first_failure(root, named, asked.workers):
+        failure = (
+            next(filter(None, found), None) if asked.reproduce else first_failure(root, named, asked.workers, "pairs")
+        )
+        if failure:
             print(f"without any mutant: {failure}")
             return 1
         for one in chosen:

@@ -81,8 +81,24 @@ class BatchValues:
     y: Array
 
 
-def relearned(learner: Learner, batches: Iterable[tuple[Batch, BatchValues]]) -> tuple[Learner, list[Array]]:
-    """Return a learner that has learned the present values, batch by batch, and its predictions of each batch before.
+@dataclass(frozen=True)
+class Lesson:
+    """What came of a batch that was learned from again.
+
+    Attributes
+    ----------
+    predictions : array
+        Of the examples that were kept, made before the batch was learned from.
+    support : int array
+        The attributes of the predictor afterwards.
+    """
+
+    predictions: Array
+    support: Array
+
+
+def relearned(learner: Learner, batches: Iterable[tuple[Batch, BatchValues]]) -> tuple[Learner, list[Lesson]]:
+    """Return a learner that has learned the present values, batch by batch, and what came of each batch.
 
     The questions and the supports of the past are those that were asked and chosen; the coefficients, and every choice
     from now on, are those of the present values. Withdrawn examples are as if they had not been there.
@@ -98,8 +114,8 @@ def relearned(learner: Learner, batches: Iterable[tuple[Batch, BatchValues]]) ->
     -------
     learner : Learner
         As it is after the last batch, without answers to the open query.
-    predictions : list of arrays, one for each batch
-        Of the examples that were kept, made before the batch was learned from.
+    lessons : list of Lesson
+        One for each batch.
 
     Raises
     ------
@@ -109,7 +125,7 @@ def relearned(learner: Learner, batches: Iterable[tuple[Batch, BatchValues]]) ->
         If the learner would ask other questions now, as after answers to another version of the algorithm.
     """
     algorithm, cost_model = learner.algorithm, learner.cost_model
-    predictions = []
+    lessons = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what there is to warn of was said when the learner began
         again: Learner | None = None
@@ -120,9 +136,10 @@ def relearned(learner: Learner, batches: Iterable[tuple[Batch, BatchValues]]) ->
             again.state = replace(again.state, length=batch.length)
             again.meter = replace(batch.meter)
             again.next_example, again.dropped = batch.next_example, batch.dropped
-            predictions.append(again.predictions(batch.indices, values.x))
+            predictions = again.predictions(batch.indices, values.x)
             ids = batch.examples[values.kept].tolist()
             again.absorb(Answers(batch.indices, ids, values.x, values.y, np.ones(len(ids), dtype=bool)))
+            lessons.append(Lesson(predictions, again.state.support))
     if again is None:
         return learner, []
     again.algorithm = algorithm
@@ -132,4 +149,4 @@ def relearned(learner: Learner, batches: Iterable[tuple[Batch, BatchValues]]) ->
             "the answers were asked for by another version of the algorithm, so they cannot be learned from again; "
             "install the version of hardthresh that began"
         )
-    return again, predictions
+    return again, lessons
