@@ -10,12 +10,13 @@ from math import exp
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 
 from hardthresh.core.errors import InvalidInputError
 
 from ..attributes import Attribute
+from ..drift import Drift, drift
+from ..predicting import needed, predictions
 from ..progress import Progress, progress
 from ..study import Study
 from ..terms import Terms
@@ -59,6 +60,10 @@ class Predictor:
 
     Attributes
     ----------
+    estimator : fitted estimator
+        What `Study.model` returned.
+    attributes : tuple of Attribute
+        What has to be measured for a prediction.
     coefficients : tuple of Coefficient
         Those that are not zero, in the order of the columns.
     intercept : float
@@ -69,24 +74,12 @@ class Predictor:
         What there is to be said against the model, such as too few examples; empty if there is nothing.
     """
 
+    estimator: Any
+    attributes: tuple[Attribute, ...]
     coefficients: tuple[Coefficient, ...]
     intercept: float
     cost: float
     caution: str
-
-    @property
-    def attributes(self) -> tuple[Attribute, ...]:
-        """What has to be measured for a prediction."""
-        return tuple({coefficient.attribute.name: coefficient.attribute for coefficient in self.coefficients}.values())
-
-    def linear(self, values: Mapping[str, float]) -> float:
-        """Return the intercept and the sum of coefficients times columns of one example."""
-        columns = {
-            column: value
-            for attribute in self.attributes
-            for column, value in zip(attribute.columns, attribute.encode(values[attribute.name]), strict=True)
-        }
-        return self.intercept + sum(one.value * columns[one.column] for one in self.coefficients)
 
 
 def predictor(study: Study) -> Predictor | None:
@@ -103,23 +96,32 @@ def predictor(study: Study) -> Predictor | None:
     found = tuple(
         Coefficient(terms.columns[j], terms.attributes[terms.attribute_of[j]], float(coef[j])) for j in support
     )
-    return Predictor(found, float(np.ravel(model.intercept_)[0]), float(terms.cost_model.cost(support)), caution)
+    return Predictor(
+        estimator=model,
+        attributes=needed(model, terms),
+        coefficients=found,
+        intercept=float(np.ravel(model.intercept_)[0]),
+        cost=float(terms.cost_model.cost(support)),
+        caution=caution,
+    )
 
 
-def latest_progress(study: Study) -> Progress:
-    """Return the error of the latest predictions and the learning curve."""
+def latest_progress(study: Study) -> tuple[Progress, Drift]:
+    """Return the error of the latest predictions with the learning curve, and the tests for drift."""
     return _progress_after(study, study.status().events)
 
 
 @lru_cache(maxsize=1)
-def _progress_after(study: Study, event: int) -> Progress:
-    """Return the progress after an event, for everybody who looks before the next one."""
-    return progress(study.learned())
+def _progress_after(study: Study, event: int) -> tuple[Progress, Drift]:
+    """Return both after an event, for everybody who looks before the next one."""
+    learned = study.learned()
+    return progress(learned), drift(learned)
 
 
 def status_facts(study: Study) -> dict[str, Any]:
     """Return the state of a study as the API sends it."""
     status = study.status()
+    now, changes = latest_progress(study)
     return {
         "title": study.terms.title,
         "closed": status.closed,
@@ -133,7 +135,8 @@ def status_facts(study: Study) -> dict[str, Any]:
         "currency": study.terms.currency,
         "chosen": list(status.chosen),
         "events": status.events,
-        "progress": latest_progress(study).to_dict(),
+        "progress": now.to_dict(),
+        "drift": changes.to_dict(),
     }
 
 
@@ -165,12 +168,12 @@ class Prediction:
     ----------
     value : float
         The prediction; of two classes the probability of the second.
-    outside : tuple of str
-        The attributes whose values are outside of their ranges.
+    cautions : tuple of str
+        A sentence for each value outside of its range.
     """
 
     value: float
-    outside: tuple[str, ...]
+    cautions: tuple[str, ...]
 
 
 def predict(terms: Terms, model: Predictor, typed: Mapping[str, Any]) -> Prediction:
@@ -179,16 +182,13 @@ def predict(terms: Terms, model: Predictor, typed: Mapping[str, Any]) -> Predict
     Raises
     ------
     InvalidInputError
-        If a value cannot be used, or one that the model needs is not there.
+        If there is no attribute of a name, a value cannot be used, or one that the model needs is not there.
     """
-    values = {name: terms.attribute(name).parse(value) for name, value in typed.items()}
-    lacking = [attribute.name for attribute in model.attributes if values.get(attribute.name) is None]
-    if lacking:
-        raise InvalidInputError(f"a prediction needs a value of {', '.join(lacking)}; measure it, and give it too")
-    needed = {attribute.name: values[attribute.name] for attribute in model.attributes}
-    linear = model.linear({name: float(value) for name, value in needed.items() if value is not None})
-    outside = tuple(attribute.name for attribute in model.attributes if attribute.outside(needed[attribute.name]))
-    return Prediction(float(expit(linear)) if terms.is_class else linear, outside)
+    for name in typed:
+        terms.attribute(name)
+    cautions: list[str] = []
+    [value] = predictions(model.estimator, terms, [("", typed)], on_doubt=cautions.append)
+    return Prediction(float(value), tuple(cautions))
 
 
 def predicted(study: Study, typed: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,7 +198,7 @@ def predicted(study: Study, typed: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidInputError("the study has not learned from any example yet; answer questions first")
     found = predict(study.terms, model, typed)
     target = study.terms.target
-    facts: dict[str, Any] = {"target": target.name, "unit": target.unit, "outside_range": list(found.outside)}
+    facts: dict[str, Any] = {"target": target.name, "unit": target.unit, "cautions": list(found.cautions)}
     if study.terms.is_class:
         chances = dict(zip(target.levels, (1 - found.value, found.value), strict=True))
         return {**facts, "prediction": target.levels[int(found.value > 0.5)], "probability": chances}

@@ -207,6 +207,7 @@ def _schemas() -> dict[str, Any]:
                 "chosen": {**_NAMES, "description": "The columns that a prediction needs."},
                 "events": count,
                 "progress": {"type": "object", "description": "The errors with their bands, and the learning curve."},
+                "drift": {"type": "object", "description": "Tests of early against late examples."},
             }
         ),
         "Model": _object(
@@ -225,10 +226,10 @@ def _schemas() -> dict[str, Any]:
                 "target": text,
                 "unit": text,
                 "prediction": {"type": ["number", "string"]},
-                "outside_range": _NAMES,
+                "cautions": {**_NAMES, "description": "A sentence for each value outside of its range."},
                 "probability": {"type": "object", "additionalProperties": {"type": "number"}},
             },
-            ["target", "unit", "prediction", "outside_range"],
+            ["target", "unit", "prediction", "cautions"],
         ),
         "Error": _object(
             {
