@@ -11,7 +11,7 @@ import hardthresh as ht
 from hardthresh.study import Terms, drift, progress
 from hardthresh.study.closing import conclusions, save_model, write_study
 from hardthresh.study.outcomes import records_of
-from hardthresh.study.predicting import needed, predictions
+from hardthresh.study.predictor import predict, predictor
 
 DATE = datetime.date(2026, 11, 28)
 
@@ -111,14 +111,12 @@ def test_the_saved_model_is_the_model_with_its_terms(busy, tmp_path):
 
 
 def test_predictions_need_only_what_the_model_needs(busy):
-    model, doubts = busy.model(), []
-    assert [attribute.name for attribute in needed(model, busy.terms)] == ["a1", "a6"]
-    records = [("row 1", {"a1": "1", "a6": 2, "x": "?"}), ("row 2", {"a6": 7.0, "a1": 0})]
-    found = predictions(model, busy.terms, records, on_doubt=doubts.append)
-    rows = np.zeros((2, 8))
-    rows[:, [1, 6]] = [[1.0, 2.0], [0.0, 7.0]]
-    np.testing.assert_allclose(found, rows @ model.coef_ + model.intercept_, rtol=1e-12)
-    assert doubts == ["row 2: a6 is 7, outside of -6 to 6"]
-    for bad, message in ({}, "row 1: a1 is missing"), ({"a1": "x", "a6": 0}, "row 1: a1 must be a number"):
-        with pytest.raises(ht.core.InvalidInputError, match=message):
-            predictions(model, busy.terms, [("row 1", bad)])
+    model, fitted = predictor(busy), busy.model()
+    assert [attribute.name for attribute in model.attributes] == ["a1", "a6"]
+    row = np.zeros((1, 8))
+    row[:, [1, 6]] = [[0.5, 7.0]]
+    found = predict(busy.terms, model, {"a6": 7.0, "a1": "0.5", "a2": 1.0})
+    np.testing.assert_allclose(found.value, row @ fitted.coef_ + fitted.intercept_, rtol=1e-12)
+    assert found.outside == ("a6",)
+    with pytest.raises(ht.core.InvalidInputError, match="a prediction needs a value of a1"):
+        predict(busy.terms, model, {"a6": 7.0})
