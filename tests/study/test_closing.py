@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from study_helpers import answer
+from study_helpers import answer, study_of_classes
 
 import hardthresh as ht
 from hardthresh.study import Terms, drift, progress
@@ -73,6 +73,17 @@ def test_a_study_without_a_model_says_so(begin, tmp_path, no_charts):
     assert "&lt;b&gt;Beds&lt;/b&gt;" in page
     assert "There is no model yet." in page
     assert "nothing can be concluded" in page
+
+
+def test_of_two_classes_the_page_has_three_errors_and_log_odds(tmp_path, no_charts):
+    study = study_of_classes(tmp_path / "study.db")
+    words = in_words(write_study(study, tmp_path / "page.html").read_text(encoding="utf-8"))
+    for name in ("log loss", "Brier score", "share of errors"):
+        assert name in words
+    assert "Ill is predicted from fever." in words
+    assert "Positive coefficients speak for “ill”." in words
+    assert re.search(r"fever \+[\d.]+ log odds per K \+[\d.]+ log odds", words)
+    assert "ill: well or ill" in words
 
 
 def said(study):
