@@ -22,7 +22,7 @@ def fresh(code: str, folder: Path) -> str:
 
 
 EXTRAS = {"dask", "distributed", "h5py", "jax", "jinja2", "matplotlib", "pandas", "polars", "pooch", "pyarrow", "rich"}
-EXTRAS |= {"torch", "typer", "zarr"}
+EXTRAS |= {"starlette", "torch", "typer", "uvicorn", "zarr"}
 
 # scikit-learn comes first where it may come at all: what it does when it is imported is not ours to answer for
 SKLEARN = "import sklearn.linear_model, sklearn.model_selection\n"

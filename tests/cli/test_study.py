@@ -425,9 +425,9 @@ def test_predictions_need_only_what_the_model_needs(learned, done, refused, run,
     assert done("study", "predict", "short.db", "a=3") == "y: 6\n"
     result = run("study", "predict", "short.db", "a=30", "--json")
     assert json.loads(result.stdout) == {"target": "y", "prediction": pytest.approx(60.0)}
-    assert "warning: a outside of the range; the study knows little there" in result.stderr
+    assert "warning: a is 30, outside of 0 to 9: the study knows little there" in result.stderr
     assert "there is no attribute 'c'" in refused("study", "predict", "short.db", "a=3", "c=1")
-    assert "a prediction needs a value of a" in refused("study", "predict", "short.db", "b=3")
+    assert "a is missing, which a prediction needs" in refused("study", "predict", "short.db", "b=3")
     (folder / "new.csv").write_text("who,a\n=1+1,1\nben,2.5\n", encoding="utf-8")
     assert done("study", "predict", "short.db", "--from", "new.csv", "--id", "who").splitlines()[0] == "who,prediction"
     assert "\n'=1+1," in done("study", "predict", "short.db", "--from", "new.csv", "--id", "who")

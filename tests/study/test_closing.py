@@ -11,7 +11,7 @@ import hardthresh as ht
 from hardthresh.study import Terms, drift, progress
 from hardthresh.study.closing import conclusions, save_model, write_study
 from hardthresh.study.outcomes import records_of
-from hardthresh.study.predictor import predict, predictor
+from hardthresh.study.predicting import predict, predictor
 
 DATE = datetime.date(2026, 11, 28)
 
@@ -128,6 +128,6 @@ def test_predictions_need_only_what_the_model_needs(busy):
     row[:, [1, 6]] = [[0.5, 7.0]]
     found = predict(busy.terms, model, {"a6": 7.0, "a1": "0.5", "a2": 1.0})
     np.testing.assert_allclose(found.value, row @ fitted.coef_ + fitted.intercept_, rtol=1e-12)
-    assert found.outside == ("a6",)
-    with pytest.raises(ht.core.InvalidInputError, match="a prediction needs a value of a1"):
+    assert found.cautions == ("a6 is 7, outside of -6 to 6",)
+    with pytest.raises(ht.core.InvalidInputError, match="a1 is missing, which a prediction needs"):
         predict(busy.terms, model, {"a6": 7.0})

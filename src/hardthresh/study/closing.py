@@ -23,7 +23,7 @@ from .attributes import Attribute
 from .drift import Drift, drift
 from .log import Event
 from .outcomes import Record, records_of
-from .predictor import Predictor, predictor
+from .predicting import Predictor, predictor
 from .progress import Progress, progress
 from .records import Learned
 from .study import Study

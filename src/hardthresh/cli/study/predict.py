@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from hardthresh.core.errors import InvalidInputError
@@ -18,7 +17,6 @@ from .typed import assignments, read_records
 
 if TYPE_CHECKING:
     from hardthresh.study import Terms
-    from hardthresh.study.predictor import Predictor
 
 
 def predict(
@@ -49,7 +47,7 @@ def predict(
         raise InvalidInputError("--out and --id are for the rows of --from FILE; leave them out")
 
     from hardthresh.study import Study
-    from hardthresh.study.predictor import predictor
+    from hardthresh.study.predicting import predictions, predictor
 
     found = Study.open(study)
     terms, model = found.terms, predictor(found)
@@ -60,7 +58,7 @@ def predict(
     needed = ", ".join(attribute.name for attribute in model.attributes)
     if rows is not None:
         records = read_records(rows)
-        predicted = np.array([_predicted(terms, model, record, f"{place}: ") for place, record in records])
+        predicted = predictions(model.estimator, terms, records, on_doubt=_warn)
         _write(predicted, records, terms, row_id, out, as_json=as_json, verbatim=verbatim)
         return
     if not values and needed:
@@ -68,7 +66,7 @@ def predict(
     typed = assignments(values or [])
     for name in typed:
         terms.attribute(name)
-    one = _predicted(terms, model, typed)
+    (one,) = predictions(model.estimator, terms, [("", typed)], on_doubt=_warn).tolist()
     if as_json:
         print_json({"target": terms.target.name, _column(terms): one})
     elif terms.is_class:
@@ -77,18 +75,8 @@ def predict(
         print_lines(f"{terms.target.name}: {terms.target.format(float(f'{one:.4g}'))}")
 
 
-def _predicted(terms: Terms, model: Predictor, typed: Mapping[str, Any], place: str = "") -> float:
-    """Return the prediction of an example, of which only what the model needs is read."""
-    from hardthresh.study.predictor import predict as predict_one
-
-    names = [attribute.name for attribute in model.attributes]
-    try:
-        found = predict_one(terms, model, {name: typed[name] for name in names if name in typed})
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{place}{error}") from error
-    if found.outside:
-        write_stderr(f"warning: {place}{', '.join(found.outside)} outside of the range; the study knows little there")
-    return found.value
+def _warn(message: str) -> None:
+    write_stderr(f"warning: {message}: the study knows little there")
 
 
 def _column(terms: Terms) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from hardthresh.core.errors import InvalidInputError
 
-from ..predictor import predict, predictor
+from ..predicting import predict, predictor
 from ..progress import Progress, progress
 from ..study import Study
 
@@ -71,7 +71,7 @@ def predicted(study: Study, typed: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidInputError("the study has not learned from any example yet; answer questions first")
     found = predict(study.terms, model, typed)
     target = study.terms.target
-    facts: dict[str, Any] = {"target": target.name, "unit": target.unit, "outside_range": list(found.outside)}
+    facts: dict[str, Any] = {"target": target.name, "unit": target.unit, "cautions": list(found.cautions)}
     if study.terms.is_class:
         chances = dict(zip(target.levels, (1 - found.value, found.value), strict=True))
         return {**facts, "prediction": target.levels[int(found.value > 0.5)], "probability": chances}

@@ -225,10 +225,10 @@ def _schemas() -> dict[str, Any]:
                 "target": text,
                 "unit": text,
                 "prediction": {"type": ["number", "string"]},
-                "outside_range": _NAMES,
+                "cautions": {**_NAMES, "description": "A sentence for each value outside of its range."},
                 "probability": {"type": "object", "additionalProperties": {"type": "number"}},
             },
-            ["target", "unit", "prediction", "outside_range"],
+            ["target", "unit", "prediction", "cautions"],
         ),
         "Error": _object(
             {

@@ -14,7 +14,7 @@ from hardthresh.core.errors import InvalidInputError
 from ..attributes import Attribute
 from ..chosen import ChosenColumn
 from ..errors import QuestionBack
-from ..predictor import Predictor, predict, predictor
+from ..predicting import Predictor, predict, predictor
 from ..reading import checked_name
 from ..records import Receipt
 from ..state import Question
@@ -36,7 +36,7 @@ from .records import Record
 from .refusals import Refused
 from .site import Site, our_path, to
 
-_SHOWN = 100
+_SHOWN = 50
 """Answers on a page; more are found by their number or subject. Arbitrary: a page that loads at once on a phone."""
 
 _ROWS = 40  # of the table beside the learning curve, at least half of them; arbitrary

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
@@ -64,7 +65,7 @@ class Site:
             "number": number,
             "signed": signed,
             "percent": percent,
-            "time": lambda at: f"{at[:10]} {at[11:16]} UTC",
+            "time": _time,
         }
         self.environment.globals |= {
             "terms": self.desk.terms,
@@ -120,6 +121,11 @@ class Site:
         answer = self.page(request, "refused.html", refusal.status, message=refusal.message, error=refusal.error)
         answer.headers.update(refusal.headers)
         return answer
+
+
+def _time(at: str) -> Markup:
+    """Return a time, which the script of the pages shows as that of the reader's place."""
+    return Markup('<time datetime="{}">{} {} UTC</time>').format(at, at[:10], at[11:16])
 
 
 def to(path: str, **query: str) -> Response:

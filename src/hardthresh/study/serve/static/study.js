@@ -9,7 +9,7 @@ const COMMA = /^([+-]?(?:0,\d+|\d+,(?:\d{1,2}|\d{4,})))(\s.*|)$/; // a decimal c
 // --- values are checked as they are typed ---
 
 function limits(low, high, unit) {
-  return `${low} to ${high}${unit ? ` ${unit}` : ""}`;
+  return `${Number(low)} to ${Number(high)}${unit ? ` ${unit}` : ""}`;
 }
 
 // What is wrong with a number, or has to be confirmed; nothing if it is right.
@@ -102,6 +102,14 @@ for (const form of document.querySelectorAll("form.measure")) {
     next.focus();
     next.select?.();
   });
+}
+
+// --- times are those of the place where the page is read ---
+
+for (const time of document.querySelectorAll("time")) {
+  const at = new Date(time.dateTime);
+  if (Number.isNaN(at.getTime())) continue;
+  time.textContent = at.toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
 }
 
 // --- drafts: what was typed and not saved yet, on this device alone ---
