@@ -266,6 +266,11 @@ class Study(StudyFile):
         key : str, optional
             As in `ask`.
 
+        Returns
+        -------
+        Receipt
+            What became of the request.
+
         Raises
         ------
         LateAnswer, InvalidInputError, StudyClosed
@@ -295,6 +300,11 @@ class Study(StudyFile):
             Why.
         key : str, optional
             As in `ask`.
+
+        Returns
+        -------
+        Receipt
+            What became of the request.
 
         Raises
         ------
@@ -340,6 +350,11 @@ class Study(StudyFile):
         key : str, optional
             As in `ask`.
 
+        Returns
+        -------
+        Receipt
+            What became of the request.
+
         Raises
         ------
         QuestionBack, InvalidInputError, StudyClosed
@@ -381,6 +396,11 @@ class Study(StudyFile):
         key : str, optional
             As in `ask`.
 
+        Returns
+        -------
+        Receipt
+            What became of the request.
+
         Raises
         ------
         InvalidInputError
@@ -408,6 +428,11 @@ class Study(StudyFile):
             Why.
         key : str, optional
             As in `ask`.
+
+        Returns
+        -------
+        Receipt
+            What became of the request.
 
         Raises
         ------
