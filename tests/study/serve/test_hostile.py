@@ -1,5 +1,8 @@
 """What others send: it is refused with a reason, and has no effect on the file."""
 
+import asyncio
+from urllib.parse import urlencode
+
 import pytest
 from serve_helpers import ANSWER, TOKEN, content, hidden
 
@@ -177,6 +180,32 @@ def test_a_body_is_limited_and_json(api):
         api.post("/api/ask", json={"who": "Ann"}, headers={**AUTHORIZED, "Idempotency-Key": "k" * 65}).status_code
         == 422
     )
+
+
+def test_half_of_a_form_is_not_taken_for_all_of_it(served, asked, person):
+    """A connection that ends within a number, as on a telephone that leaves the ward."""
+    form = {**hidden(person.get("/question/0").text), "value:age": "61"}
+    cookies = "; ".join(f"{name}={value}" for name, value in person.client.cookies.items())
+    headers = {"host": "localhost:8123", "cookie": cookies, "content-type": "application/x-www-form-urlencoded"}
+    parts = [
+        {"type": "http.request", "body": urlencode(form)[:-1].encode(), "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    scope = {
+        **{"type": "http", "method": "POST", "path": "/question/0", "raw_path": b"/question/0", "query_string": b""},
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }
+    sent = []
+
+    async def receive():
+        return parts.pop(0)
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(person.client.app(scope, receive, send))
+    assert sent[0]["status"] == 400
+    assert content(served.path) == asked
 
 
 def test_every_answer_forbids_what_is_not_needed(served, person, api):

@@ -152,6 +152,14 @@ def test_a_form_that_is_sent_twice_counts_once(served, person):
     assert content(served.path) == before
 
 
+def test_asking_twice_by_one_form_gives_one_question(served, person):
+    form = hidden(person.get("/").text)
+    places = {person.post("/ask", data=form).url.path for _ in range(2)}
+    assert places == {"/question/0"}
+    assert len(Study.open(served.path).status().open) == 1
+    assert person.submit("/ask").url.path == "/question/1"
+
+
 def whole():
     return typed(**{name: str(value) for name, value in ANSWER.items()} | {"smoker": "yes"})
 

@@ -8,25 +8,28 @@ from typing import Any
 
 from hardthresh.core.errors import InvalidInputError
 
+from ..drift import Drift, drift
 from ..predicting import predict, predictor
 from ..progress import Progress, progress
 from ..study import Study
 
 
-def latest_progress(study: Study) -> Progress:
-    """Return the error of the latest predictions and the learning curve."""
+def latest_progress(study: Study) -> tuple[Progress, Drift]:
+    """Return the error of the latest predictions with the learning curve, and the tests for drift."""
     return _progress_after(study, study.status().events)
 
 
 @lru_cache(maxsize=1)
-def _progress_after(study: Study, event: int) -> Progress:
-    """Return the progress after an event, for everybody who looks before the next one."""
-    return progress(study.learned())
+def _progress_after(study: Study, event: int) -> tuple[Progress, Drift]:
+    """Return both after an event, for everybody who looks before the next one."""
+    learned = study.learned()
+    return progress(learned), drift(learned)
 
 
 def status_facts(study: Study) -> dict[str, Any]:
     """Return the state of a study as the API sends it."""
     status = study.status()
+    now, changes = latest_progress(study)
     return {
         "title": study.terms.title,
         "closed": status.closed,
@@ -40,7 +43,8 @@ def status_facts(study: Study) -> dict[str, Any]:
         "currency": study.terms.currency,
         "chosen": list(status.chosen),
         "events": status.events,
-        "progress": latest_progress(study).to_dict(),
+        "progress": now.to_dict(),
+        "drift": changes.to_dict(),
     }
 
 

@@ -134,6 +134,8 @@ async def _body(headers: Headers, receive: Receive) -> bytes:
         async with asyncio.timeout(PATIENCE):
             while True:
                 message = await receive()
+                if message["type"] == "http.disconnect":  # what has arrived may look whole
+                    raise Refused(400, "Incomplete", "the connection ended before the request was complete")
                 part = message.get("body", b"")
                 parts.append(part)
                 size += len(part)

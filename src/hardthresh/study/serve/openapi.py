@@ -207,6 +207,7 @@ def _schemas() -> dict[str, Any]:
                 "chosen": {**_NAMES, "description": "The columns that a prediction needs."},
                 "events": count,
                 "progress": {"type": "object", "description": "The errors with their bands, and the learning curve."},
+                "drift": {"type": "object", "description": "Tests of early against late examples."},
             }
         ),
         "Model": _object(

@@ -139,14 +139,13 @@ class Pages:
     async def ask(self, request: Request) -> Response:
         """Give the person another question."""
         session, form = self._site.session(request), await self._site.form(request)
-        who, key = session.who, _first(form, "key")
-
-        def ask(study: Study) -> Question:
-            held = sum(question.holder == who for question in study.status().open)
-            return study.ask(who, held + 1, key=key)[-1]
-
-        question = await self._desk(ask)
-        return to(f"/question/{question.number}")
+        count = _first(form, "count")
+        wanted = int(count) if count.isascii() and count.isdecimal() and len(count) < 5 else 0
+        questions = await self._desk(lambda study: study.ask(session.who, wanted, key=_first(form, "key")))
+        if len(questions) < wanted:
+            session.notice = "There is no further question now: the next ones depend on those that are open."
+            return to("/")
+        return to(f"/question/{questions[-1].number}")
 
     async def question(self, request: Request) -> Response:
         """Show the form of a question, or take what was typed into it."""
@@ -351,14 +350,21 @@ class Pages:
     async def study(self, request: Request) -> Response:
         """Show the state of the study, the learning curve, and the model as it stands."""
         self._site.session(request)
-        status, progress, model = await self._desk(
+        status, (progress, drift), model = await self._desk(
             lambda study: (study.status(), latest_progress(study), predictor(study))
         )
         curve = progress.curve.to_dict()
         rows = [dict(zip(curve, row, strict=True)) for row in zip(*curve.values(), strict=True)]
         charts = {width: learning_curve(progress.curve, pixels) for width, pixels in (("wide", 760), ("narrow", 350))}
         said = {column.name: _verdict(column) for column in progress.chosen if column.now}
-        context = {"status": status, "progress": progress, "model": model, "charts": charts, "said": said}
+        context = {
+            "status": status,
+            "progress": progress,
+            "model": model,
+            "charts": charts,
+            "said": said,
+            "drift": drift,
+        }
         return self._site.page(request, "study.html", rows=rows[:: -max(1, len(rows) // _ROWS)], **context)
 
     async def predict(self, request: Request) -> Response:
