@@ -14,12 +14,13 @@ from hardthresh.core.errors import InvalidInputError
 from ..attributes import Attribute
 from ..chosen import ChosenColumn
 from ..errors import QuestionBack
+from ..predicting import Predictor, predict, predictor
 from ..reading import checked_name
 from ..records import Receipt
 from ..state import Question
 from ..study import Study
 from .chart import learning_curve
-from .facts import Predictor, latest_progress, predict, predictor
+from .facts import latest_progress
 from .fields import (
     Field,
     Form,
