@@ -12,14 +12,14 @@ from hardthresh.core.typing import Array
 
 EXPLODED = 1e6
 """The growth of the squared error that counts as divergence. With values from 1e2 to 1e12 the same runs are stopped,
-none of which converges; with 1e2 after a third of the examples, and with 1e12 after twice as many."""
+none of which converges: with 1e2 after a third of the examples, and with 1e12 after twice as many."""
 WORSE = 1.1
 """A model has failed if its squared error is more than this many times that of the mean of the targets. Of 30 fits to
 noise, 19 count as failed with 1, two with 1.05, and none with 1.1 to 2. Of 30 fits without an intercept to data that
 need one, all count as failed with each of these."""
 RECENT = 0.1
-"""The share of the examples, the latest ones, that decide whether a model has failed. The results are the same with 0.02
-to 0.1; with 0.2 one of 30 fits to noise counts as failed."""
+"""The share of the examples, the latest ones, that decide whether a model has failed. Results are the same with 0.02 to
+0.1; with 0.2 one of 30 fits to noise counts as failed."""
 FEWEST = 32  # or this number of examples, if it is larger; arbitrary: 8 to 128 give the same results
 WINDOWS = 256  # a curve has fewer windows than this; enough for a plot; even, so that neighbours can be joined
 
@@ -84,18 +84,18 @@ class LearningCurve:
 
     @property
     def latest(self) -> float:
-        """The mean squared error of the last window; infinity before there is one."""
+        """The mean squared error of the last window; infinity if there is none."""
         return self.errors[-1] / max(1, self.counts[-1]) if self.counts else inf
 
     @property
     def exploded(self) -> bool:
-        """Whether the mean squared error of the last window exceeds `EXPLODED` times the first one that is not 0."""
+        """Whether the error of the last window exceeds `EXPLODED` times that of the first one with an error."""
         first = next((error / count for error, count in zip(self.errors, self.counts, strict=True) if error > 0), inf)
         return self.latest > EXPLODED * first
 
     @property
     def failure_reason(self) -> str:
-        """Why the model has failed: it predicts the latest examples worse than the mean of the targets; empty if not."""
+        """Why the model has failed (it predicts the latest examples worse than the mean); empty if it has not."""
         windows = count = 0
         while windows < len(self.counts) and count < max(FEWEST, RECENT * self.seen):
             windows += 1

@@ -249,7 +249,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         Examples
         --------
         >>> import hardthresh as ht
-        >>> learner = ht.LimitedAttributeRegression(n_nonzero_coefs=1, n_observed=2).start(3, ["age", "pulse", "weight"])
+        >>> learner = ht.LimitedAttributeRegression(n_nonzero_coefs=1, n_observed=2).start(3, ["age", "pulse", "BMI"])
         >>> example, indices = learner.ask()
         >>> example, learner.names(indices)
         (0, ['age', 'pulse'])
@@ -296,7 +296,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         return linear
 
     def _bought(self, source: AttributeSource) -> Array:
-        """Return the required attributes of all remaining examples of a source, NaN for an incomplete or absent one."""
+        """Return the required attributes of the remaining examples of a source, NaN for incomplete or absent ones."""
         if source.n_features != self.n_features_in_:
             raise InvalidInputError(f"the source has {source.n_features} attributes, the model {self.n_features_in_}")
         self._check_names(source.feature_names)
