@@ -192,14 +192,14 @@ class LimitedAttributeLogisticRegression(ClassifierMixin, LimitedAttributeModel)
         The intercept.
     {attributes}
 
-    See Also
-    --------
-    hardthresh.limited.LogisticHybrid : The algorithm that learns the coefficients.
-
     Raises
     ------
     ValueError
         By the methods that learn: for settings out of range, or targets that are not of two classes.
+
+    See Also
+    --------
+    hardthresh.limited.LogisticHybrid : The algorithm that learns the coefficients.
 
     Notes
     -----

@@ -170,7 +170,7 @@ class Examples:
         return np.array(self.known_targets(), dtype=np.float64)
 
     def _observed(self, indices: Any, *, ask: bool, check: Callable[[Array], None] | None = None) -> Array:
-        """Return attributes, after a purchase if some are new, or if `ask` is set and there was no purchase before."""
+        """Return attributes, after a purchase if some are new, or if `ask` is set and none was made before."""
         if self._broken:
             raise HardThreshError(
                 "a purchase for these examples was interrupted; draw others: what it bought is paid for, and lost"
@@ -185,7 +185,7 @@ class Examples:
         return values
 
     def _buy(self, purchase: Purchase, check: Callable[[Array], None] | None) -> None:
-        """Read attributes, count received values even if reading is interrupted, and drop examples that lack a value."""
+        """Read attributes, count received values even after an interruption, and drop examples that lack a value."""
         meter, new = self._source.meter, purchase.new
         unknown = {place for place, example in enumerate(self._examples) if example.y is None}
         came: list[int] = []

@@ -66,7 +66,9 @@ class DatabaseFile:
                 f"{self._uri}?mode={mode}", uri=True, timeout=_BUSY_TIMEOUT, isolation_level=None
             )
         with closing(connection):
-            connection.execute("PRAGMA fullfsync = ON")  # for macOS, where fsync may leave data in the cache of the disk
+            connection.execute(
+                "PRAGMA fullfsync = ON"
+            )  # for macOS, where fsync may leave data in the cache of the disk
             yield connection
 
     def begin(self, connection: sqlite3.Connection) -> None:

@@ -207,7 +207,7 @@ class Journal(AttributeSource):
         )
 
     def _check_whole(self) -> None:
-        """Raise HardThreshError after an interruption, when the next answer in the file may belong to another request."""
+        """Raise HardThreshError after an interruption: the next answer in the file may be to another request."""
         if self._interrupted:
             raise HardThreshError(
                 f"reading was interrupted; what was paid is in {self.path}: make the source and its journal again, and "

@@ -190,7 +190,7 @@ class JournalFile(DatabaseFile):
         return self._read(connection)
 
     def _read(self, connection: sqlite3.Connection) -> list[Answer]:
-        """Return the next answers that were not read yet, about `_PORTION` characters, after verifying their checksums."""
+        """Return the next answers, about `_PORTION` characters of them, after verifying their checksums."""
         answers: list[Answer] = []
         size, checksum = 0, self._checksum
         with self.explained("read"), closing(connection.execute(_SELECT, (self._number,))) as rows:
