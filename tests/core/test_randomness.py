@@ -43,6 +43,7 @@ def test_a_stream_is_the_same_in_every_version():
         "REPEATED_SEARCHES": "72657074",
         "EXPLORED_ATTRIBUTES": "61747472",
         "TIED_DIRECTIONS": "74696573",
+        "SIMULATED_STUDY": "706c616e",
         "DIRECTIONS": "64697273",
         "FINGERPRINT": "4f07",
     }
