@@ -34,7 +34,7 @@ test-all: export HARDTHRESH_TESTS = all
 check: lint ## check style and types, and run the unit tests: half a minute
 	$(PYTEST) $(UNIT) $(ARGS)
 
-test: .venv/test.stamp ## run the tests, the doctests and the examples of the user guide: a quarter of an hour on two cores
+test: .venv/test.stamp ## run the tests, the doctests and the examples of the user guide: seven minutes on two cores
 	$(PYTEST) $(ARGS)
 
 test-all: .venv/test.stamp ## run every combination of the tests, as each night: half an hour on two cores

@@ -38,8 +38,6 @@ SDIST_TESTS = ("tests/losses", "tests/core/test_registry.py")
 TEST_TOOLS = ("pytest", "hypothesis", "array-api-strict")
 
 TRIAL = """
-import sys
-from importlib.metadata import version
 from time import process_time
 
 started = process_time()
@@ -48,6 +46,8 @@ import hardthresh as ht
 imported = process_time()
 ht.SparseLogisticRegression
 loaded = process_time()
+import sys
+from importlib.metadata import version
 from hardthresh.core.compiled import describe_kernel
 from hardthresh.datasets import load_colon
 

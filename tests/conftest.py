@@ -5,14 +5,25 @@ import os
 import runpy
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import hypothesis
 import pytest
+
+from levels import thinned
 
 os.environ["MPLBACKEND"] = "agg"
 
 hypothesis.settings.register_profile("house", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("house")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem(collector: pytest.Collector) -> Any:
+    """Collect of each test what its level asks for, unless single calls were asked for."""
+    found = yield
+    one_by_one = any("[" in argument for argument in collector.config.args)
+    return found if one_by_one or not isinstance(found, list) else thinned(found)
 
 
 def pytest_collection_finish() -> None:

@@ -2,7 +2,8 @@
 
 ``HARDTHRESH_TESTS`` is one of
 
-- ``fast`` (the default, and what ``make test`` runs): every law, on cases that could break it;
+- ``fast`` (the default, and what ``make test`` runs): every law, on cases that could break it; of a test with several
+  parameters each value of each parameter, and not each combination;
 - ``pairs``: laws that many things keep are tested on each pair of these things;
 - ``all`` (``make test-all``, each night): whole products of what is cheap, and the slow statistics of
   the papers.
@@ -13,12 +14,12 @@ A higher level has all tests of the lower ones.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import product
-from math import prod
 from typing import Any
 from zlib import crc32
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
@@ -27,11 +28,16 @@ LEVEL = os.environ.get("HARDTHRESH_TESTS") or "fast"
 if LEVEL not in LEVELS:
     raise pytest.UsageError(f"HARDTHRESH_TESTS must be one of {', '.join(LEVELS)}; got {LEVEL!r}")
 
-FAST_EXAMPLES = 15
+FAST_EXAMPLES = 10
 """The most examples that hypothesis draws for one test at the level ``fast``."""
 
 inherited = pytest.mark.inherited
 """Marks a test of an estimator that finds nothing new on the twin with cross-validation: that one inherits the code."""
+
+
+def at_most(count: int) -> pytest.MarkDecorator:
+    """Mark a test of which so many calls are made below the level ``pairs``, spread evenly over its parameters."""
+    return pytest.mark.at_most(count)
 
 
 def reaches(level: str) -> bool:
@@ -64,17 +70,57 @@ def draws(count: int, **arguments: Any) -> settings:
 def in_turn(names: str, *values: Sequence[Any], level: str = "pairs") -> pytest.MarkDecorator:
     """Parametrise a test by the product of some lists; below a level, by rows in which the values take turns.
 
-    Below the level each value of the first list occurs, and each combination of the others.
+    Below the level each value of each list occurs.
     """
     rows: Sequence[Any] = list(product(*values))
     if not reaches(level):
-        sizes = [len(some) for some in values]
-        strides = [1, *(prod(sizes[1:place]) for place in range(1, len(sizes)))]
-        rows = [
-            tuple(some[i // stride % len(some)] for some, stride in zip(values, strides, strict=True))
-            for i in range(max(sizes[0], prod(sizes[1:])))
-        ]
+        rows = [tuple(some[i % len(some)] for some in values) for i in range(max(map(len, values)))]
     return pytest.mark.parametrize(names, [_joined(row) for row in rows])
+
+
+def covering(rows: Sequence[Any], meetings: Callable[[Any], set[Hashable]], seed: int = 0) -> list[Any]:
+    """Return enough of the rows, in their order, for each meeting in any of them to be in one that is kept.
+
+    In the order of a shuffle, first those are kept that bring most new meetings, then one less, and so on.
+    """
+    order = np.random.default_rng(seed).permutation(len(rows))
+    met: set[Hashable] = set()
+    kept = []
+    for least in range(max((len(meetings(row)) for row in rows), default=0), 0, -1):
+        for i in order:
+            new = meetings(rows[i]) - met
+            if len(new) >= least:
+                met |= new
+                kept.append(i)
+    return [rows[i] for i in sorted(kept)]
+
+
+def thinned(tests: Sequence[pytest.Function]) -> Sequence[pytest.Function]:
+    """Return all calls of a test; below the level ``pairs``, enough for each value of each parameter to be in one.
+
+    Parameters of one decorator belong together: each of its rows is kept. Of a test that is marked by `at_most` there
+    are no more calls than that.
+    """
+    if reaches("pairs") or len(tests) < 2:
+        return tests
+    turn_of_test = crc32(tests[0].originalname.encode())
+    kept = covering(tests, _values, turn_of_test)
+    marker = tests[0].get_closest_marker("at_most")
+    if marker is None or (most := marker.args[0]) >= len(kept):
+        return kept
+    return [kept[i] for i in sorted((i * len(kept) // most + turn_of_test) % len(kept) for i in range(most))]
+
+
+def _values(test: pytest.Function) -> set[Hashable]:
+    """Return what tells apart the values of each decorator, and of each parameter that no decorator has."""
+    parameters = test.callspec.params
+    together = [_names(mark.args[0]) for mark in test.iter_markers("parametrize")]
+    alone = [(name,) for name in parameters if not any(name in names for names in together)]
+    return {(names, *(id(parameters[name]) for name in names)) for names in [*together, *alone]}
+
+
+def _names(argument: str | Sequence[str]) -> tuple[str, ...]:
+    return tuple(name.strip() for name in argument.split(",")) if isinstance(argument, str) else tuple(argument)
 
 
 def _joined(row: Sequence[Any]) -> Any:

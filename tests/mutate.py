@@ -5,10 +5,10 @@
     python tests/mutate.py --check              # only whether each can still be applied
     python tests/mutate.py --reproduce          # whether the experiments of the papers notice those that name one
 
-A mutant is a small deliberate mistake. The tests that it names are run first and, if they all pass, all tests of the
-level ``fast``. With ``--reproduce`` the item of a paper that it names is run as by ``hardthresh reproduce --check``,
-and has to find a row that is not ok. The exit status is 1 if a mutant survives, or cannot be applied because its text
-is not there exactly once.
+A mutant is a small deliberate mistake. The tests that it names are run first, at the level ``pairs``, and, if they all
+pass, all tests of the level ``fast``. With ``--reproduce`` the item of a paper that it names is run as by ``hardthresh
+reproduce --check``, and has to find a row that is not ok. The exit status is 1 if a mutant survives, or cannot be
+applied because its text is not there exactly once.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ def mutants() -> list[Mutant]:
     return [Mutant(**{**row, "tests": tuple(row["tests"])}) for row in table["mutant"]]
 
 
-def first_failure(root: Path, tests: Sequence[str], workers: str) -> str | None:
-    """Return the test that fails first in a copy of the checkout, or None if none does."""
+def first_failure(root: Path, tests: Sequence[str], workers: str, level: str) -> str | None:
+    """Return the test that fails first at a level in a copy of the checkout, or None if none does."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-n", workers, *tests]
-    environment = os.environ | {"PYTHONPATH": str(root / "src"), "HARDTHRESH_TESTS": "fast"}
+    environment = os.environ | {"PYTHONPATH": str(root / "src"), "HARDTHRESH_TESTS": level}
     run = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
     if run.returncode == 0:
         return None
@@ -106,8 +106,8 @@ def detected_by(root: Path, one: Mutant, reproduce: bool, named_only: bool, work
     if reproduce:
         assert one.item is not None
         return first_wrong_row(root, one.item)
-    failure = first_failure(root, one.tests, "0")
-    return first_failure(root, (), workers) if failure is None and not named_only else failure
+    failure = first_failure(root, one.tests, "0", "pairs")
+    return first_failure(root, (), workers, "fast") if failure is None and not named_only else failure
 
 
 def main() -> int:
@@ -140,7 +140,10 @@ def main() -> int:
         named = sorted({test for one in chosen for test in one.tests})
         items = sorted({one.item for one in chosen if one.item is not None})
         found = (first_wrong_row(root, item) for item in items)
-        if failure := next(filter(None, found), None) if asked.reproduce else first_failure(root, named, asked.workers):
+        failure = (
+            next(filter(None, found), None) if asked.reproduce else first_failure(root, named, asked.workers, "pairs")
+        )
+        if failure:
             print(f"without any mutant: {failure}")
             return 1
         for one in chosen:

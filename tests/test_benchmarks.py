@@ -17,6 +17,7 @@ import pytest
 from hardthresh import minimize
 from hardthresh.constraints import RowSparsity
 from hardthresh.objectives import MultiOutputModel
+from levels import only_at
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
@@ -184,6 +185,7 @@ def test_the_refit_of_several_outputs_is_the_minimum_of_our_objective(bench, los
     np.testing.assert_allclose(bench.refit.objective(problem, support), expected, rtol=1e-9)
 
 
+@only_at("pairs")
 def test_all_kinds_of_files_hold_the_same_rows(tmp_path):
     """The benchmark of files: sums over files of any kind have the same bits, and nothing is left of them."""
     code = [sys.executable, str(FOLDER / "scale.py"), "--task", "formats", "--rows", "20", "--folder", str(tmp_path)]
@@ -353,6 +355,7 @@ def test_the_check_of_memory_compares_memory(bench, rows, said):
     assert said_of("| 5 |", [disc_row(*row) for row in rows])[1] == said
 
 
+@only_at("pairs")
 def test_the_benchmark_of_devices_rehearses_without_one(capsys, tmp_path):
     """Check 13 of scale.md: it runs on the CPU, says so, and judges nothing."""
     pytest.importorskip("torch", reason="torch is not installed")

@@ -113,6 +113,7 @@ def test_ships_need_their_exposure(monkeypatch):
     assert "type_B" not in found["rates"].get_feature_names_out()
 
 
+@only_at("pairs")
 def test_the_nile_changes_once(monkeypatch):
     found = check_run(EXAMPLES / "plot_trend_filtering.py", monkeypatch)
     assert found["starts"][found["level"].support_].tolist() == [1899]

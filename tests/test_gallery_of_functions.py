@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from hardthresh.objectives import Function
+from levels import only_at
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
@@ -18,6 +19,7 @@ def entries():
     return GALLERY
 
 
+@only_at("pairs")
 def test_the_halves_are_about_equal_and_names_are_unique():
     gallery = entries()
     names = [entry.name for entry in gallery]
@@ -27,6 +29,7 @@ def test_the_halves_are_about_equal_and_names_are_unique():
     assert len(halves) == halves.count("development") + halves.count("reporting")
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("name", ["portfolio", "Gaussian precision matrix", "focal loss", "isotonic regression"])
 def test_functions_have_the_gradients_that_jax_says(name):
     entry = next(entry for entry in entries() if entry.name == name)

@@ -6,6 +6,7 @@ import pytest
 
 import levels
 
+pytest_plugins = ["pytester"]
 SOLVERS, LOSSES, SHAPES = list("abcde"), [1, 2], ["tall", "wide", "square"]
 
 
@@ -18,9 +19,8 @@ def level(monkeypatch):
 def test_values_take_turns(level, solvers):
     level("fast")
     rows = levels.in_turn("solver,loss,shape", solvers, LOSSES, SHAPES).args[1]
-    assert len(rows) == max(len(solvers), 6)
-    assert {row[0] for row in rows} == set(solvers)
-    assert {row[1:] for row in rows} == set(product(LOSSES, SHAPES))
+    assert len(rows) == max(len(solvers), 3)
+    assert [set(values) for values in zip(*rows, strict=True)] == [set(solvers), set(LOSSES), set(SHAPES)]
     for name in ("pairs", "all"):
         level(name)
         assert levels.in_turn("solver,loss,shape", solvers, LOSSES, SHAPES).args[1] == [
@@ -36,6 +36,61 @@ def test_every_value_has_its_turn_in_some_test(level):
     assert levels.turn([], "test_7") == []
     level("pairs")
     assert levels.turn(LOSSES, "test_7") == LOSSES
+
+
+def test_rows_cover_all_meetings(level):
+    rows = list(product(SOLVERS, LOSSES, SHAPES))
+    kept = levels.covering(rows, set)
+    assert kept == [row for row in rows if row in kept]
+    assert len(kept) == len(SOLVERS)
+    assert set().union(*kept) == {*SOLVERS, *LOSSES, *SHAPES}
+    pairs = levels.covering(rows, lambda row: {row[:2], row[1:], row[::2]})
+    assert len(SOLVERS) * len(SHAPES) <= len(pairs) < len(rows)
+    assert {row[::2] for row in pairs} == set(product(SOLVERS, SHAPES))
+
+
+@pytest.fixture
+def calls(pytester):
+    """Return how the calls of a test in a file of its own are thinned."""
+    pytester.makeconftest("def pytest_configure(config):\n    config.addinivalue_line('markers', 'at_most: calls')")
+
+    def collect(marker=""):
+        return pytester.getitems(f"""
+            import pytest
+
+            {marker}
+            @pytest.mark.parametrize("solver, loss", [("a", 1), ("a", 2), ("b", 1), ("b", 2)])
+            @pytest.mark.parametrize("shape", ["tall", "wide", "square"])
+            @pytest.mark.parametrize("kind", ["dense", "sparse"])
+            def test_it(solver, loss, shape, kind):
+                pass
+        """)
+
+    return collect
+
+
+def test_each_row_of_each_decorator_is_kept(level, calls):
+    tests = calls()
+    level("pairs")
+    assert levels.thinned(tests) == tests
+    level("fast")
+    kept = [test.callspec.params for test in levels.thinned(tests)]
+    assert {(one["solver"], one["loss"]) for one in kept} == set(product("ab", [1, 2]))
+    assert {one["shape"] for one in kept} == {"tall", "wide", "square"}
+    assert {one["kind"] for one in kept} == {"dense", "sparse"}
+    assert len(kept) == 4
+    assert levels.thinned(tests[:1]) == tests[:1]
+
+
+def test_a_marked_test_has_few_calls(level, calls):
+    tests = calls("@pytest.mark.at_most(2)")
+    level("fast")
+    kept = levels.thinned(tests)
+    assert len(kept) == 2
+    assert kept == levels.thinned(tests)
+    assert set(kept) < set(tests)
+    level("all")
+    assert levels.thinned(tests) == tests
 
 
 def test_parameters_keep_their_names(level):
@@ -58,6 +113,6 @@ def test_a_level_has_the_tests_of_those_below(level):
 
 def test_hypothesis_draws_fewer_examples(level):
     level("fast")
-    assert (levels.draws(100).max_examples, levels.draws(4).max_examples) == (15, 4)
+    assert (levels.draws(100).max_examples, levels.draws(4).max_examples) == (10, 4)
     level("pairs")
     assert levels.draws(100).max_examples == 100

@@ -17,6 +17,8 @@ from scipy.linalg import toeplitz
 from sklearn.linear_model import LassoCV, LogisticRegression
 from sklearn.metrics import log_loss, r2_score, roc_auc_score
 
+from levels import only_at
+
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 MODULES = (
     *("command", "contest", "entrants", "halves", "instance", "nothing", "real"),
@@ -289,6 +291,7 @@ def test_coefficients_on_scaled_columns_predict_as_those_on_the_scale_of_the_dat
     assert (fit.features, fit.coef[2]) == (5, 0.0)
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_everybody_predicts_better_than_none_where_there_is_much_to_find(bench, loss):
     rng = np.random.default_rng(0)
@@ -494,6 +497,7 @@ def test_goals_are_reached_only_at_their_bounds(bench):
     assert goals(0.4, 4, 20, 0.11)[-1] == "yes"  # no model with a feature
 
 
+@only_at("pairs")
 def test_the_command_runs_prints_and_writes(bench, tmp_path, capsys):
     command = [
         "--only",

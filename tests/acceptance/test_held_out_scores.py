@@ -11,6 +11,7 @@ from sklearn.model_selection import KFold
 import hardthresh as ht
 from acceptance.fits import MODELS, drawn, estimator
 from acceptance.test_formulas import cox
+from levels import at_most
 
 NUMBERS = [0, 1, 3]
 
@@ -66,6 +67,7 @@ def models_of_folds(chooser, X, y, n_folds):
     return [[models[k] for k in NUMBERS] for models in sizes]
 
 
+@at_most(4)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.filterwarnings("ignore::hardthresh.core.errors.SearchRangeWarning")
 @pytest.mark.filterwarnings("ignore::hardthresh.core.errors.NothingFoundWarning")  # by scores that are all 0

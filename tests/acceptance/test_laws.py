@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import golden
 from acceptance.fits import COLUMNS, MODELS, ROWS, drawn, estimator, theta
+from levels import at_most
 
 TIGHT = {"tol": 1e-12}
 every = pytest.mark.parametrize("name", MODELS)
@@ -31,6 +32,7 @@ def test_check_05_a_weight_is_a_repetition(name):
     assert_allclose(theta(one), theta(other), rtol=0, atol=1e-8)
 
 
+@at_most(4)
 @every
 def test_check_05_rows_without_weight_change_nothing(name):
     """Nor do they change which number of features a criterion chooses, where the model has a likelihood."""

@@ -23,6 +23,7 @@ from sklearn.svm import LinearSVC
 import hardthresh as ht
 from acceptance.fits import COLUMNS, ROWS, drawn, estimator, fitted, theta
 from hardthresh.estimators.linear.concordance import concordance
+from levels import at_most
 
 # scikit-learn
 
@@ -102,6 +103,7 @@ def generalized(sm, family):
     }[family]()
 
 
+@at_most(5)
 @pytest.mark.parametrize("name", ["squared", "logistic", "poisson", "gamma", "tweedie", "negative_binomial"])
 def test_check_03_generalized_linear_models_of_statsmodels(name):
     sm = pytest.importorskip("statsmodels.api", reason="statsmodels is not installed")

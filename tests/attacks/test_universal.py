@@ -18,7 +18,7 @@ from hardthresh.objectives import Function, derivatives
 from hardthresh.report import plot_perturbation
 from hardthresh.solvers import IHT, FixedBatch, FullBatch, NormTest, ProbabilisticIHT, Replay, StochasticIHT
 from hardthresh.steps import Fixed
-from levels import in_turn, only_at
+from levels import at_most, in_turn, only_at
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -247,6 +247,7 @@ def test_the_loss_that_knows_the_labels_is_the_stronger(net, digits):
     assert np.isnan(label.target_rate)
 
 
+@at_most(1)
 @in_turn("space,options", SPACES, [{"target": 3}, {"target": None}])
 def test_fields_of_the_result_agree_with_the_images(net, digits, space, options):
     X, y = digits[0][:1200], digits[1][:1200]
@@ -290,6 +291,7 @@ def test_the_model_is_left_as_it_was(net, digits):
     net.train()
 
 
+@only_at("pairs")
 def test_the_same_seed_is_the_same_perturbation(net, digits):
     one, two = (attack(net, digits, k=4, max_iter=20) for _ in range(2))
     np.testing.assert_array_equal(one.delta, two.delta)
@@ -297,6 +299,7 @@ def test_the_same_seed_is_the_same_perturbation(net, digits):
     assert one.result.message == two.result.message
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("options", [{"target": 5}, {"target": None}], ids=["targeted", "untargeted"])
 @pytest.mark.parametrize("k", [3, 5])
 def test_several_searches_are_at_least_as_strong_as_each_of_them(net, digits, k, options):
@@ -562,6 +565,7 @@ def test_the_nearest_classes_have_the_largest_logits():
     assert Attack(net, images, labels).nearest_classes(3) == np.argsort(gaps)[:3].tolist()
 
 
+@at_most(1)
 @pytest.mark.parametrize("k", [2, 4])
 def test_a_few_pixels_without_a_target_are_as_strong_as_after_twenty_random_starts(net, digits, k):
     X, y = torch.from_numpy(digits[0][:300]), torch.from_numpy(digits[1][:300])
@@ -582,6 +586,7 @@ def test_a_few_pixels_without_a_target_are_as_strong_as_after_twenty_random_star
 # --- what k counts ---------------------------------------------------------------------------------------------------
 
 
+@at_most(2)
 @pytest.mark.parametrize(("unit", "k"), [("pixel", 3), ("entry", 3), ("channel", 1)])
 def test_the_budget_counts_its_unit(unit, k):
     net, images, labels = smooth()
@@ -593,6 +598,7 @@ def test_the_budget_counts_its_unit(unit, k):
         assert different.sum() > count  # both channels of a pixel for the price of one
 
 
+@at_most(2)
 @pytest.mark.parametrize(("unit", "most"), [("pixel", 12), ("entry", 24), ("channel", 2)])
 def test_the_budget_ends_where_the_image_does(unit, most):
     net, images, labels = smooth()
@@ -665,6 +671,7 @@ def test_invalid_arguments_are_refused(changes, message, labelled):
         ht.attacks.universal_perturbation(**given)
 
 
+@at_most(3)
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -822,6 +829,7 @@ def test_a_missing_torch_is_named(monkeypatch):
 # --- pictures --------------------------------------------------------------------------------------------------------
 
 
+@only_at("pairs")
 def test_the_picture_grid(net, digits):
     p = attack(net, digits, k=6)
     figure = plot_perturbation(p, n=5)
@@ -843,6 +851,7 @@ def test_the_picture_grid_is_a_figure_that_pyplot_shows(net, digits):
     pyplot.close(figure)
 
 
+@at_most(2)
 @pytest.mark.parametrize("channels", [1, 2, 3])
 def test_the_picture_grid_of_channels(channels):
     images = np.random.default_rng(0).uniform(0.2, 0.8, (10, channels, 4, 4))

@@ -24,7 +24,7 @@ from hardthresh.core import (
 )
 from hardthresh.objectives import LinearModel, MatrixRegression
 from hardthresh.solvers import IHT
-from levels import only_at
+from levels import at_most, only_at
 
 VARIANTS = ["plain", "away", "pairwise"]
 both = pytest.mark.parametrize("corrective", [False, True], ids=["steps", "corrective"])
@@ -343,6 +343,7 @@ def test_projections_against_their_twins(name, scale):
     assert not np.shares_memory(found.point, z)
 
 
+@at_most(1)
 @every_ball
 def test_the_vertex_is_the_best_of_the_ball(name):
     ball, shape = BALLS[name]

@@ -19,6 +19,7 @@ from hardthresh.baselines import (
 from hardthresh.constraints import GroupSparsity, Rank, Sparsity
 from hardthresh.core import CapabilityError, InvalidInputError, Status, iterate, minimize
 from hardthresh.objectives import LinearModel, MatrixRegression
+from levels import at_most
 
 SOLVERS = {
     "oblivious": Oblivious(),
@@ -140,6 +141,7 @@ def test_oblivious_is_a_ranking(seed):
         np.testing.assert_array_equal(run.history["k"], np.arange(6))
 
 
+@at_most(2)
 @pytest.mark.parametrize("seed", range(3))
 def test_forward_selection_of_a_logistic_model_against_refitting_everything(seed):
     X, y = correlated(seed, n=150, loss="logistic")

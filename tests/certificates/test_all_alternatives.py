@@ -12,7 +12,7 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.losses import Logistic
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import minimize
-from levels import reaches
+from levels import at_most, reaches
 from refits import problem
 
 
@@ -46,6 +46,7 @@ def near(values, start, tolerance):
     return {support for support, value in values.items() if value <= limit}, clear
 
 
+@at_most(1)
 @pytest.mark.parametrize("rho", [0.3, 0.6, 0.9])
 def test_all_supports_within_the_tolerance_are_found_and_proved_to_be_all(rho):
     for seed in range(6 if reaches("pairs") else 1):

@@ -8,7 +8,7 @@ import pytest
 
 import hardthresh as ht
 from hardthresh.losses.logistic import Logistic
-from levels import reaches
+from levels import at_most, reaches
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # constant columns, runs that are cut short
 
@@ -207,6 +207,7 @@ class Case:
         return self._minima[columns]
 
 
+@at_most(1)
 @pytest.mark.parametrize(("loss", "dtype"), [("squared", "f8"), ("squared", "f4"), ("logistic", "f8")])
 @pytest.mark.parametrize("kind", KINDS)
 def test_certificates_agree_with_brute_force(kind, loss, dtype):

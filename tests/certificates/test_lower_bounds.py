@@ -18,7 +18,7 @@ from hardthresh.losses import Huber, JointLoss, Loss, Multinomial, Quantile
 from hardthresh.objectives import LinearModel, MultiOutputModel, OrdinalModel
 from hardthresh.objectives.flat import FlatModel
 from hardthresh.solvers import WorkingSet
-from levels import at, reaches
+from levels import at, at_most, reaches
 
 ROWS, COLUMNS, K = 80, 7, 2
 MODELS = {
@@ -67,6 +67,7 @@ def best_of_all(f, k, free=()):
     return min(values)
 
 
+@at_most(4)
 @pytest.mark.parametrize("alpha", [0.01, *at("pairs", [0.1, 0.001])])
 @pytest.mark.parametrize("name", MODELS)
 def test_check_22_no_sparse_point_is_below_the_bound(name, alpha):

@@ -13,6 +13,7 @@ import hardthresh as ht
 from hardthresh.cli import block_predictions
 from hardthresh.cli.blocks import IN_MEMORY
 from hardthresh.storage import load_notes
+from levels import at_most, only_at
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
@@ -71,6 +72,7 @@ def test_weights_and_offsets_are_columns(parts, done, folder):
     assert not np.allclose(alone.coef_, ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, Y).coef_, rtol=1e-3)
 
 
+@only_at("pairs")
 def test_more_than_two_classes_are_chosen_by_folds_or_a_criterion(run, done, folder):
     """A criterion chooses for more columns than folds of classes can have in blocks."""
     drawn = 2.0 * X[:, :3] + np.random.default_rng(1).gumbel(size=(N, 3))
@@ -130,6 +132,7 @@ def test_several_targets_are_columns_or_a_matrix(parts, run, done, refused, fold
     assert "give one array of shape (rows, targets), with one --target" in said
 
 
+@only_at("pairs")
 def test_classes_and_a_criterion(parts, run, folder):
     result = run(
         "fit", parts, "--blocks", "--target", "ill", "--drop", "w,known,y,name", "--criterion", "bic", "--out", "m.json"
@@ -192,6 +195,7 @@ def zarr(folder):
     return "t.zarr", ("--target", "y", "--x-key", "X")
 
 
+@at_most(4)
 @pytest.mark.parametrize("make", [npy, shards, libsvm, hdf5, zarr])
 def test_other_files_give_the_same_model_and_predictions(make, done, folder):
     data, options = make(folder)
@@ -274,6 +278,7 @@ def test_folds_are_a_column_or_drawn(parts, run, done, folder):
     assert "Held-out rows" in result.stdout
 
 
+@at_most(1)
 @pytest.mark.parametrize(
     ("options", "drop"),
     [
@@ -306,6 +311,7 @@ NUMBERS = {
 }
 
 
+@at_most(1)
 @pytest.mark.parametrize("loss", NUMBERS)
 def test_numbers_of_other_losses_are_compared_on_held_out_rows(loss, run, folder):
     """As in memory; the amounts of the gamma loss are above 0, as the numbers that stand for them in checks."""
@@ -331,6 +337,7 @@ def test_without_folds_over_blocks_a_criterion_chooses(parts, run, refused, fold
     assert refused("fit", *options, "--alpha", "0.1,1", "--criterion", "bic").startswith("several ridges are compared")
 
 
+@at_most(1)
 @pytest.mark.parametrize(("loss", "setting"), [("huber", "delta"), ("negative_binomial", "dispersion")])
 def test_a_parameter_that_is_estimated_is_not_validated_over_blocks(loss, setting, run, folder):
     rng = np.random.default_rng(0)
@@ -374,6 +381,7 @@ def test_a_saved_model_is_asked_about_its_blocks(parts, done):
     assert done("prove", "m.json", parts).startswith("Proved to 1e-9 relative")
 
 
+@only_at("pairs")
 def test_halves_of_a_folder_are_those_of_its_blocks(parts, run, refused, folder):
     options = ("--blocks", "--target", "ill", "--drop", "w,known,y,name", "--k", 2, "--pairs", 5, "--seed", 3)
     result = run("stability", parts, *options, "--out", "f.csv")
@@ -614,6 +622,7 @@ def file_of(kind, ids):
     return "new.zarr", "key", ("--x-key", "X")
 
 
+@at_most(7)
 @pytest.mark.parametrize("kind", ["npy", "hdf5", "zarr"])
 @pytest.mark.parametrize("ids", IDS.values(), ids=IDS)
 def test_ids_of_arrays_are_written_as_those_in_memory(kind, ids, done, folder):

@@ -7,6 +7,7 @@ import pytest
 
 import hardthresh as ht
 from hardthresh.comparison import contest
+from levels import only_at
 
 FAST = ("--entrants", "hardthresh,ridge", "--folds", 3)
 
@@ -32,6 +33,7 @@ def test_it_prints_what_compare_finds_and_writes_files(done, csv, table, folder)
     assert "://" not in page
 
 
+@only_at("pairs")
 def test_classes_and_categories_and_a_file_of_the_table(done, csv, folder):
     done("compare", csv, "--target", "ill", "--drop", "y", *FAST, "--out", "c.csv", "-q")
     with (folder / "c.csv").open(newline="") as file:

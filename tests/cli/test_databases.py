@@ -20,6 +20,7 @@ from hardthresh.cli.databases import Server, kind_of_database, source_of, withou
 from hardthresh.cli.reading import read
 from hardthresh.core import InvalidInputError
 from hardthresh.core.errors import MissingDependencyError
+from levels import at_most, only_at
 from patience import PATIENCE
 
 RNG = np.random.default_rng(0)
@@ -131,6 +132,7 @@ def database(kind, request):
     return request.getfixturevalue(kind)
 
 
+@at_most(2)
 @EVERY
 def test_every_database_gives_the_table_of_a_csv_file(database, folder):
     polars.DataFrame(ROWS, schema=NAMES, orient="row").write_csv(folder / "table.csv")
@@ -144,6 +146,7 @@ def test_every_database_gives_the_table_of_a_csv_file(database, folder):
     assert [*rows.ids] == [*from_file.ids]
 
 
+@at_most(2)
 @EVERY
 def test_fit_predict_and_prove_take_the_rows_of_a_query(database, done, folder):
     done("fit", database, "--sql", SELECT, "--target", "y", "--drop", "id,site", "--k", "2", "--out", "model.json")
@@ -271,6 +274,7 @@ def test_columns_of_sqlite_that_hold_values_of_several_types(folder):
         read(folder / "any.db", Request(target="y", sql="-- nothing"))
 
 
+@only_at("pairs")
 def test_a_driver_that_is_not_installed_is_named(folder, monkeypatch):
     (folder / "shop.duckdb").write_bytes(b"\0" * 8 + b"DUCK" + b"\0" * 32)
     monkeypatch.setitem(sys.modules, "duckdb", None)

@@ -13,7 +13,7 @@ from hardthresh.cli.task import models
 from hardthresh.core.numbers import signed
 from hardthresh.core.registry import lookup
 from hardthresh.storage import load_notes
-from levels import in_turn, turn
+from levels import at_most, in_turn, turn
 
 
 @pytest.fixture
@@ -180,6 +180,7 @@ def of_loss(done, table, folder):
     return fit
 
 
+@at_most(3)
 @in_turn("loss,k", LOSSES, [2, "1-5"])
 def test_every_registered_loss(of_loss, done, loss, k):
     """A loss that has estimators is a word for ``--loss``, and says what its coefficients mean."""
@@ -567,6 +568,7 @@ def test_a_file_that_cannot_be_written_is_refused(refused, csv, folder):
 # --- real data ---
 
 
+@at_most(1)
 @pytest.mark.filterwarnings("ignore::hardthresh.core.errors.SearchRangeWarning")
 @pytest.mark.parametrize(
     ("name", "args", "said"),

@@ -17,6 +17,7 @@ from hardthresh.core.numbers import signed
 from hardthresh.core.registry import lookup
 from hardthresh.losses import pointwise_losses
 from hardthresh.storage import load_notes
+from levels import at_most, only_at
 
 REPOSITORY = Path(__file__).parents[2]
 POINTWISE = [loss for loss in pointwise_losses() if (loss, False) in models()]
@@ -36,6 +37,7 @@ def shop(folder):
     return table
 
 
+@at_most(6)
 @pytest.mark.parametrize("loss", POINTWISE)
 def test_every_registered_loss_is_fitted_and_predicts(done, folder, loss):
     rng = np.random.default_rng(1)
@@ -278,6 +280,7 @@ def test_events_that_are_text_are_to_be_recoded(refused, clinic):
     )
 
 
+@at_most(1)
 @pytest.mark.parametrize("validated", [[], ["--cv", "3"]])
 def test_strata_may_be_text(done, clinic, validated):
     settings = ("--time", "time", "--event", "dead", "--strata", "level", "--k", 2, "--alpha", 0.01, *validated)
@@ -318,6 +321,7 @@ def test_a_row_without_a_stratum_is_refused(refused, clinic):
     assert line.startswith("the strata 'level' of clinic.csv is missing or infinite in ")
 
 
+@only_at("pairs")
 def test_check_26_times_of_a_real_data_set(done, data_folder):
     """Breast tumours: 272 patients, 1,554 genes; the times and the events are arrays of the file."""
     text = done("fit", data_folder / "nki272.npz", "--loss", "cox", "--time", "survival", "--event", "y", "--k", 5,

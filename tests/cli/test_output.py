@@ -11,7 +11,7 @@ import pytest
 
 import hardthresh as ht
 from hardthresh.cli import terminal
-from levels import at, only_at
+from levels import at, at_most, only_at
 
 MODEL = ["--target", "y", "--drop", "ill", "--k", "2"]
 FULL = Path("/dev/full")
@@ -118,6 +118,7 @@ def test_a_full_disc_behind_standard_output_is_an_error_after_saving(process, mo
 # --- in one step ---
 
 
+@at_most(2)
 @on_posix
 @pytest.mark.parametrize("out", ["model.json", "report.html", "predictions.csv"])
 def test_a_full_disc_is_one_line_and_the_old_file_is_whole(refused, run, model, csv, folder, out):

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 import hardthresh as ht
+from levels import only_at
 
 
 def rows(text: str) -> list[list[str]]:
@@ -193,6 +194,7 @@ def test_a_column_of_ids_is_no_feature_and_is_carried_through(done, patients, cs
     assert rows(done("predict", "model.json", "patients.csv")) == plain
 
 
+@only_at("pairs")
 def test_ids_are_in_no_file_that_fit_writes(done, table, folder):
     names = polars.Series("patient", [f"patient-{i}" for i in range(60)])
     table.insert_column(2, names).write_csv(folder / "patients.csv")

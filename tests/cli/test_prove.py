@@ -7,6 +7,7 @@ import pytest
 import hardthresh as ht
 from hardthresh.certificates import Proof
 from hardthresh.solvers import BranchAndBound
+from levels import at_most
 
 FIT = ["--k", "2", "--out", "model.json", "-q"]
 
@@ -59,6 +60,7 @@ def test_ctrl_c_keeps_what_was_proved_and_the_search_goes_on(run, hard, folder, 
     assert nodes > part.n_nodes
 
 
+@at_most(4)
 @pytest.mark.parametrize(
     "options",
     [

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from levels import only_at
+from levels import at_most, only_at
 
 PAPERS = Path(__file__).parents[2] / "papers"
 SOURCE = Path(__file__).parents[2] / "src"
@@ -160,6 +160,7 @@ def test_a_second_run_computes_nothing(done, computed):
     assert computed() == []
 
 
+@only_at("pairs")
 def test_other_arguments_are_other_cells(run, computed):
     run("reproduce", "tiny")
     computed()
@@ -178,6 +179,7 @@ def test_other_code_computes_everything_again(run, computed, folder):
     assert len(computed()) == 4
 
 
+@only_at("pairs")
 def test_an_error_of_a_cell_is_a_failed_row_and_loses_only_that_cell(run, done, folder, computed):
     """The table and results.json say what is wrong and where, in place of the rows of an earlier run."""
     done("reproduce", "tiny")
@@ -203,6 +205,7 @@ def test_an_error_of_a_cell_is_a_failed_row_and_loses_only_that_cell(run, done, 
     assert not (folder / "reproduced/tiny/squares/error.txt").exists()
 
 
+@at_most(2)
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
@@ -304,6 +307,7 @@ def test_a_killed_process_loses_only_its_cell(done, folder, computed):
     assert computed() == [3, 4]
 
 
+@at_most(2)
 @pytest.mark.parametrize("content", ["", '{"settings": {', "[]", '{"settings": {"seed": 0}, "result": {"value": 7}}'])
 def test_a_corrupt_cell_is_computed_again(done, folder, computed, content):
     first = done("reproduce", "tiny")
@@ -407,6 +411,7 @@ def claimed(folder):
     return path
 
 
+@only_at("pairs")
 def test_the_spread_of_ten_seeds_is_measured_and_kept(claimed, done, run, folder):
     measured = done("reproduce", "tiny", "--seeds", "10", "--keep-spread")
     [line] = [line for line in measured.splitlines() if line.rstrip().endswith(" varies")]
@@ -440,6 +445,7 @@ def test_tables_are_read_in_eighty_columns(claimed, run, folder, monkeypatch):
     assert not any("\N{HORIZONTAL ELLIPSIS}" in line for line in lines)
 
 
+@only_at("pairs")
 def test_a_verdict_against_the_numbers_is_refused(claimed, run, refused):
     claimed.write_text(CLAIM.replace('"varies"', '"holds"'))
     result = run("reproduce", "tiny", "--seeds", "10", "--keep-spread")
@@ -454,6 +460,7 @@ def test_a_verdict_against_the_numbers_is_refused(claimed, run, refused):
     assert refused("reproduce", "tiny").endswith("it is true on 9 of 10 seeds: 'varies'")  # before anything is computed
 
 
+@only_at("pairs")
 def test_a_spread_is_kept_only_if_every_seed_has_its_numbers(claimed, done, run, folder):
     done("reproduce", "tiny", "--seeds", "10", "--keep-spread")
     before = claimed.with_name("spread.toml").read_text()
@@ -478,6 +485,7 @@ def test_a_file_of_claims_that_is_wrong_is_named(claimed, refused, content, said
     assert "claims.toml" in message
 
 
+@only_at("pairs")
 def test_the_check_runs_its_items_with_the_first_seed_and_a_new_one(claimed, done, computed, folder):
     shutil.copy(folder / "papers" / "tiny" / "squares.py", folder / "papers" / "tiny" / "long.py")
     done("reproduce", "tiny/squares", "--seeds", "10", "--keep-spread")
@@ -521,6 +529,7 @@ def test_an_item_of_which_nothing_is_expected_checks_nothing(run, folder):
     assert "nothing was checked: claims.toml and digits.toml have no row about tiny; " in result.stderr
 
 
+@only_at("pairs")
 def test_all_runs_the_items_of_all_papers_and_counts_their_rows(done, run, folder):
     shutil.copytree(folder / "papers" / "tiny", folder / "papers" / "small")
     shutil.copy(folder / "papers" / "tiny" / "squares.py", folder / "papers" / "tiny" / "again.py")
@@ -555,6 +564,7 @@ def test_one_item_has_no_summary(done):
     assert "total" not in done("reproduce", "tiny/squares")
 
 
+@at_most(2)
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -575,6 +585,7 @@ def test_a_figure_says_how_large_its_run_was(run, monkeypatch, arguments, said):
     assert [title.replace("\N{NO-BREAK SPACE}", " ") for title in titles] == [said]
 
 
+@only_at("pairs")
 def test_a_long_title_stays_inside_the_figure(run, folder, monkeypatch):
     """What the size of the run adds to it must not be cut off at the edges."""
     script = folder / "papers" / "tiny" / "squares.py"

@@ -49,6 +49,7 @@ def test_the_model_is_set_as_that_of_fit(done, csv, table, folder):
     assert [float(rows[name]["inclusion_frequency"]) for name in COLUMNS] == found.inclusion_frequencies_.tolist()
 
 
+@only_at("pairs")
 def test_other_losses_and_their_settings(done, folder):
     rng = np.random.default_rng(0)
     x = rng.standard_normal((80, 4))

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import polars
 import pytest
+from study_helpers import study_of_classes
 from typer.testing import CliRunner
 
 import hardthresh as ht
@@ -424,7 +425,7 @@ def test_predictions_need_only_what_the_model_needs(learned, done, refused, run,
     assert done("study", "predict", "short.db", "a=3") == "y: 6\n"
     result = run("study", "predict", "short.db", "a=30", "--json")
     assert json.loads(result.stdout) == {"target": "y", "prediction": pytest.approx(60.0)}
-    assert "warning: a is 30, outside of 0 to 9" in result.stderr
+    assert "warning: a is 30, outside of 0 to 9: the study knows little there" in result.stderr
     assert "there is no attribute 'c'" in refused("study", "predict", "short.db", "a=3", "c=1")
     assert "a is missing, which a prediction needs" in refused("study", "predict", "short.db", "b=3")
     (folder / "new.csv").write_text("who,a\n=1+1,1\nben,2.5\n", encoding="utf-8")
@@ -436,6 +437,16 @@ def test_predictions_need_only_what_the_model_needs(learned, done, refused, run,
     assert "row 1 has no 'x', the column of --id" in refused(*rows, "--id", "x")
     assert "give values, or --from FILE, not both" in refused(*rows, "a=1")
     assert "leave them out" in refused("study", "predict", "short.db", "a=1", "--out", "p.csv")
+
+
+def test_of_two_classes_the_class_and_its_probability_are_predicted(done, folder):
+    study_of_classes(folder / "classes.db")
+    assert done("study", "predict", "classes.db", "fever=3").startswith("ill: ill with probability 0.")
+    (folder / "new.csv").write_text("fever\n0\n3 K\n", encoding="utf-8")
+    header, well, ill = done("study", "predict", "classes.db", "--from", "new.csv").splitlines()
+    assert header == "prediction,probability of ill"
+    assert (well.split(",")[0], ill.split(",")[0]) == ("well", "ill")
+    assert float(well.split(",")[1]) < 0.5 < float(ill.split(",")[1])
 
 
 def test_other_files_are_no_studies(refused, run, folder, csv):

@@ -21,7 +21,7 @@ from hardthresh.core import Solver, lookup, registered
 from hardthresh.core.errors import CapabilityError, InvalidInputError
 from hardthresh.losses import Huber, Loss, Quantile, SquaredHinge, pointwise_losses
 from hardthresh.objectives import LinearModel
-from levels import reaches
+from levels import covering, reaches
 
 ROOMS = {
     "loss": "losses",
@@ -71,13 +71,13 @@ def fits(constraint: Any, shape: tuple[int, ...]) -> bool:
 def problems(runners: list[Any]) -> list[Any]:
     """Solvers or step rules with objectives that can do what they need and constraints that fit.
 
-    At the level ``fast`` each runner meets each class of objectives, and each class of runners and of objectives meets
-    each class of constraints; at ``pairs`` whatever two examples can meet do meet; at ``all`` each runner meets, too,
-    each class of objectives together with each class of constraints. (The product of all examples is ten times as long,
-    because every loss is an example of a linear model.)
+    At the level ``fast`` each runner, each class of objectives and each class of constraints takes part; at ``pairs``
+    whatever two examples can meet do meet; at ``all`` each runner meets, too, each class of objectives together with
+    each class of constraints. (The product of all examples is ten times as long as that of classes, because every loss
+    is an example of a linear model.)
     """
-    meetings = triples_with_classes if reaches("all") else pairs_of_examples if reaches("pairs") else pairs_of_classes
-    chosen = covering(list(combinations_of(runners)), meetings)
+    meetings = triples_with_classes if reaches("all") else pairs_of_examples if reaches("pairs") else each_class
+    chosen = sorted(covering(list(combinations_of(runners)), meetings), key=lambda three: [str(p.id) for p in three])
     return [pytest.param(*(p.values[0] for p in three), id="-".join(str(p.id) for p in three)) for three in chosen]
 
 
@@ -92,29 +92,10 @@ def triples_with_classes(triple: tuple[Any, Any, Any]) -> set[tuple[str, ...]]:
     return {*pairs_of_examples(triple), (str(triple[0].id), objective, constraint)}
 
 
-def pairs_of_classes(triple: tuple[Any, Any, Any]) -> set[tuple[str, str]]:
-    """The pairs of classes that meet in a triple, where a runner counts for itself when it meets an objective."""
-    runner, objective, constraint = (type(p.values[0]).__name__ for p in triple)
-    return {(str(triple[0].id), objective), (runner, constraint), (objective, constraint)}
-
-
-def covering(
-    triples: list[tuple[Any, Any, Any]], meetings: Callable[[tuple[Any, Any, Any]], set[Any]]
-) -> list[tuple[Any, Any, Any]]:
-    """Return enough of the triples for each meeting in any of them to be in one that is kept.
-
-    In the order of a fixed shuffle, first those that bring most new meetings, then one less, and so on.
-    """
-    shuffled = [triples[i] for i in np.random.default_rng(0).permutation(len(triples))]
-    met: set[Any] = set()
-    kept = []
-    for least in range(max((len(meetings(triple)) for triple in triples), default=0), 0, -1):
-        for triple in shuffled:
-            new = meetings(triple) - met
-            if len(new) >= least:
-                met |= new
-                kept.append(triple)
-    return sorted(kept, key=lambda triple: [str(p.id) for p in triple])
+def each_class(triple: tuple[Any, Any, Any]) -> set[str]:
+    """The runner, and the classes of the objective and of the constraint."""
+    runner, objective, constraint = triple
+    return {str(runner.id), type(objective.values[0]).__name__, type(constraint.values[0]).__name__}
 
 
 def combinations_of(runners: list[Any]) -> Iterator[tuple[Any, Any, Any]]:

@@ -2,7 +2,7 @@
 
 import pickle
 from dataclasses import FrozenInstanceError, fields, is_dataclass
-from itertools import islice, pairwise, product
+from itertools import islice, pairwise
 
 import numpy as np
 import pytest
@@ -291,14 +291,7 @@ def test_a_stored_run_goes_on_to_the_same_answer(solver, loss):
         np.testing.assert_array_equal(both, straight.history["step"])
 
 
-@pytest.mark.parametrize(
-    ("loss", "solver"),
-    [
-        pytest.param(loss, solver.values[0], id=f"{loss}-{solver.id}")
-        for loss, solver in product(LOSSES, TUNED)
-        if takes_loss(solver.values[0], loss)
-    ],
-)
+@of_losses("solver,loss", TUNED)
 def test_the_truth_is_found(solver, loss):
     problem = planted(loss)
     run = solve(problem.model(), Sparsity(4), solver)

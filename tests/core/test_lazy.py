@@ -34,6 +34,7 @@ from hardthresh.core.few import (  # noqa: E402
 from hardthresh.core.lazy import LazyScalar, at_hand, inner, scalar, to_host_together  # noqa: E402
 from hardthresh.objectives import LinearModel  # noqa: E402
 from host_waits import HostWaits  # noqa: E402
+from levels import at_most  # noqa: E402
 
 
 def lazy(x, dtype=torch.float64):
@@ -73,6 +74,7 @@ def test_arithmetic_is_that_of_floats(operation, a, b):
         assert type(result.get()) is type(operation(a, b))
 
 
+@at_most(1)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_factor_of_an_array_is_the_same_on_the_device_as_on_the_host(dtype):
     v = torch.asarray([0.1, 3.0, -7.0], dtype=dtype)

@@ -156,6 +156,7 @@ threading.Thread(target=work).start()
 """
 
 
+@only_at("pairs")
 def test_pieces_are_worked_on_after_the_main_thread_has_ended():
     run = subprocess.run([sys.executable, "-c", AFTER_MAIN], capture_output=True, text=True)
     assert run.stdout == "45\n", run.stderr

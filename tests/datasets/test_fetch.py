@@ -16,6 +16,7 @@ from hardthresh import datasets
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError
 from hardthresh.datasets import DatasetError, fetch, list_datasets, real, sources
 from hardthresh.datasets.registry import RECORDS, Record, digest_of_names, moments
+from levels import at_most, only_at
 
 CLASS_SIZES = {
     "colon": (22, 40),
@@ -40,6 +41,7 @@ FIELDS: dict[str, Any] = {
 MIRRORED = [name for name, record in RECORDS.items() if not record.bundled]
 
 
+@only_at("pairs")
 def test_import_brings_in_nothing_heavy() -> None:
     code = (
         "import sys, hardthresh.datasets as d; d.load_colon(); "
@@ -121,6 +123,7 @@ def test_subset_of_a_set_without_split() -> None:
 # --- the mirror ---
 
 
+@at_most(2)
 @pytest.mark.parametrize("name", MIRRORED)
 def test_fetch_from_the_mirror(name: str, mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record = RECORDS[name]
@@ -155,6 +158,7 @@ def test_leukemia_split(mirror: Path) -> None:
     assert both.data.sum() == train.data.sum() + test.data.sum()
 
 
+@only_at("pairs")
 def test_news20_is_sparse(mirror: Path) -> None:
     train = datasets.fetch_news20(subset="train")
     assert isinstance(train.data, sp.csr_array)

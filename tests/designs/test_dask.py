@@ -51,7 +51,7 @@ from hardthresh.designs.engine import FOLD, NUMBER
 from hardthresh.designs.scratch import KeptRows
 from hardthresh.objectives import blocked_model
 from hardthresh.solvers import IHT
-from levels import at, in_turn, only_at, turn
+from levels import at, at_most, in_turn, only_at, turn
 from patience import PATIENCE
 
 dask = pytest.importorskip("dask", reason="dask is not installed: pip install 'hardthresh[dask]'")
@@ -275,6 +275,7 @@ PARTS = {
 }
 
 
+@at_most(1)
 @in_turn("name,table,on", [*PARTS], ["files", "persisted"], ["here", "cluster"])
 def test_columns_of_many_small_files_stay_together(folder, name, table, on, request):
     """The recipe of the guide: Dask reads a different number of files at once for X than for y, and for weights."""
@@ -513,6 +514,7 @@ def test_estimated_parameters_on_a_cluster_have_the_bits_of_one_process(client, 
     assert there.coef_.tobytes() == here.coef_.tobytes()
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("kind", turn(KINDS, "cluster"))
 def test_a_cluster_has_the_bits_of_one_process(client, tmp_path, kind):
     engine = DaskEngine(blocks_of(kind, tmp_path))
@@ -601,6 +603,7 @@ def test_any_number_of_workers_has_the_same_bits(cluster, client, n_workers):
         client.wait_for_workers(2, timeout=PATIENCE)
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("kind", ["lazy", *at("pairs", ["F order", "misaligned"])])
 def test_kept_rows_that_are_small_come_to_the_client(cluster, client, kept_here, kind):
     """They are sent once, and have the same bits there; sweeps over them have no tasks."""
@@ -615,6 +618,7 @@ def test_kept_rows_that_are_small_come_to_the_client(cluster, client, kept_here,
         engine.sweep(gram, on=kept)
 
 
+@only_at("pairs")
 def test_kept_rows_that_are_large_stay_on_the_workers(client, monkeypatch):
     engine, size = DaskEngine(blocks_of("lazy", None)), N * (5 * 4 + 3 * 8)
     for most, here in ((size - 1, False), (size, True)):
@@ -640,6 +644,7 @@ def when_told(task, folder, *data):
     return task(*data)
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("kind", ["lazy", *at("pairs", ["persisted"])])
 def test_a_killed_worker_changes_no_bit_and_is_not_mentioned(cluster, client, recwarn, kind):
     """A worker is killed in the second reading, and another one in the third: what they kept is made again."""
@@ -725,6 +730,7 @@ def test_nothing_is_left_on_the_workers(cluster, client):
     until(lambda: gc.collect() >= 0 and not ours(cluster))  # the traceback is a cycle that has the engine
 
 
+@only_at("pairs")
 def test_an_interrupt_leaves_nothing_on_the_workers(cluster, client, tmp_path):
     """Section 9: Ctrl-C in the middle of a reading."""
     engine = DaskEngine(blocks_of("lazy", None), leaf_size=1)
@@ -787,6 +793,7 @@ except ImportError:
     """The tests that need it skip."""
 
 
+@only_at("pairs")
 def test_x_never_reaches_the_client(client):
     """Check 6: but the rows that are asked for."""
     X = da.ones((N, D), chunks=(CHUNK, D)).map_blocks(lambda part: part.view(Counted))
@@ -840,6 +847,7 @@ def impatient(cluster, monkeypatch):
     monkeypatch.setattr(cluster.scheduler, "WORKER_SATURATION", 1.0)
 
 
+@only_at("pairs")
 def test_a_block_that_kills_its_workers_is_named(impatient, client):
     engine = DaskEngine(from_arrays(np.ones((90, 100)), rows=10), leaf_size=1)
     message = r"block 3 \(0 MB\) killed 2 workers, most likely for memory: use smaller chunks, or workers with more"
@@ -850,6 +858,7 @@ def test_a_block_that_kills_its_workers_is_named(impatient, client):
     assert engine.sweep(gram)[0].shape == (100, 100)  # the engine can go on
 
 
+@at_most(1)
 @pytest.mark.parametrize(
     ("model", "beside", "n"), [(SparseLinearRegression, "file", 20_000), (SparseLogisticRegression, "memory", 4000)]
 )
@@ -942,6 +951,7 @@ def test_when_the_cluster_is_gone_the_state_of_the_run_is_not(small_cluster, wha
         engine.sweep(gram)
 
 
+@only_at("pairs")
 def test_data_that_differ_between_readings_are_noticed(client):
     def noise(part):
         return part + np.random.default_rng().random(part.shape)
@@ -1040,6 +1050,7 @@ def test_without_a_client_a_fit_reads_the_blocks_here(loss):
     assert_allclose(score(lazy).compute(), score(X), rtol=1e-4, atol=1e-5)
 
 
+@at_most(1)
 @pytest.mark.parametrize(("loss", "most"), [("squared", 0), ("logistic", 0), ("logistic", 1 << 28)])
 def test_a_fit_on_a_cluster_has_the_bits_of_one_process(client, monkeypatch, loss, most):
     """Kept rows are on the workers, or have come to the client."""
@@ -1065,6 +1076,7 @@ def test_a_fit_has_the_same_bits_however_the_table_comes(client, loss, kind):
     assert model_bits(model) == model_bits(serial_fit(loss))
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("loss", ["logistic", *at("pairs", ["squared"])])
 def test_a_fit_survives_two_killed_workers(cluster, client, loss):
     """Killed before the first reading is over its kept rows, and again: what they kept is made again."""
@@ -1113,6 +1125,7 @@ def test_a_model_without_blocks_says_so(client):
         SparseQuantileRegression().fit(lazy, y)
 
 
+@only_at("pairs")
 def test_the_state_of_a_run_is_in_the_error(small_cluster):
     """Section 9: minimize goes on from it with the data elsewhere, to the same answer."""
     cluster, client = small_cluster

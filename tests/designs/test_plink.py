@@ -19,6 +19,7 @@ from hardthresh.designs.genotypes import select
 from hardthresh.estimators.linear import criterion
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import StochasticIHT
+from levels import at_most
 from matrices import assert_is
 from plink_files import draw, filled, write
 
@@ -155,6 +156,7 @@ def test_bits_do_not_depend_on_the_number_of_threads(either, tmp_path, monkeypat
     assert found[0] == found[1] == found[2]
 
 
+@at_most(1)
 def test_fits_are_those_of_the_matrix(either, tmp_path):
     """Least squares and cases with covariates, given and chosen numbers, weights, folds, predictions and storage."""
     rng = np.random.default_rng(3)
@@ -431,6 +433,7 @@ def test_a_ridge_proves_a_bound_of_a_file(tmp_path):
     assert found.lower_bound == pytest.approx(same.lower_bound, rel=1e-6)
 
 
+@at_most(1)
 @pytest.mark.parametrize("name", ["hapmap_chr10", "mice_genotypes"])
 def test_real_genotypes_give_the_fit_of_the_matrix(tmp_path, name):
     """Check 11."""

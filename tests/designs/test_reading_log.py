@@ -9,6 +9,7 @@ import scipy.sparse as sp
 import hardthresh as ht
 from hardthresh.designs import Serial, Threads, from_arrays, logged_readings
 from hardthresh.designs.reading_log import ReadingLog, shown_readings
+from levels import only_at
 
 N, D = 5000, 6
 RNG = np.random.default_rng(0)
@@ -111,6 +112,7 @@ def test_a_verbose_fit_shows_its_readings(capsys):
     np.testing.assert_array_equal(quiet.coef_, loud.coef_)
 
 
+@only_at("pairs")
 def test_a_report_says_how_often_the_table_was_read(tmp_path):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     model = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(TABLE)

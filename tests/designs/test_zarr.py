@@ -8,6 +8,7 @@ import pytest
 from blocks_of_files import D, N, assert_same_bits, assert_same_rows, table
 from hardthresh.core import InvalidInputError
 from hardthresh.designs import Serial, from_zarr
+from levels import at_most, only_at
 
 
 @pytest.fixture(autouse=True)
@@ -25,6 +26,7 @@ def write(path, parts, **settings):
     return path
 
 
+@at_most(2)
 @pytest.mark.parametrize(
     "settings",
     [{"chunks": (300, D)}, {"chunks": (100, D), "shards": (300, D)}, {"chunks": (300, D), "zarr_format": 2}],
@@ -64,6 +66,7 @@ def test_texts_are_labels(tmp_path):
     assert_same_rows(from_zarr(path, "X", y="y"), X, {"y": labels})
 
 
+@only_at("pairs")
 def test_rows_are_whole_chunks(tmp_path):
     path = write(tmp_path / "t.zarr", {"X": np.zeros((3000, D))}, chunks=(1300, D))
     assert [block.rows for block in from_zarr(path, "X")] == [3000]

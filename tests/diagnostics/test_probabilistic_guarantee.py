@@ -15,6 +15,7 @@ from hardthresh.datasets import make_sparse_regression
 from hardthresh.diagnostics import model_accuracy, probabilistic_guarantee
 from hardthresh.objectives import GraphicalModel, LinearModel, MatrixRegression
 from hardthresh.solvers import IHT, FixedBatch, FullBatch, ProbabilisticIHT
+from levels import at_most
 
 SETTINGS = {"k": 4, "alpha": 1.0, "kappa_f": 1.0, "kappa_g": 2.0, "epsilon_f": 0.0, "smoothness": 3.0}
 DRAWN = make_sparse_regression(300, 60, 4, snr=5.0, seed=0)
@@ -177,6 +178,7 @@ def test_values_on_all_examples_have_no_error_for_any_projection(method, clip):
     assert found.value_errors.max() < 1e-14
 
 
+@at_most(1)
 @pytest.mark.parametrize("ratio", ["paper", "full", "model"])
 def test_errors_are_measured_where_the_square_of_the_clipping_level_underflows(ratio):
     """Without noise the run reaches the minimum and rejects from then on, until the level is the smallest float."""

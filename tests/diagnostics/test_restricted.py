@@ -12,6 +12,7 @@ from hardthresh.constraints import EdgeSparsity, Rank, Sparsity
 from hardthresh.core import BaseObjective, CapabilityError, Evaluation, InvalidInputError
 from hardthresh.diagnostics import RestrictedCondition, restricted_condition
 from hardthresh.objectives import GraphicalModel, LinearModel, MatrixRegression
+from levels import at_most
 
 ROUNDING = 1 + 1e-9
 
@@ -50,6 +51,7 @@ def test_a_curvature_below_zero_is_said_to_be():
     assert found.strong_convexity == pytest.approx(-2.0)
 
 
+@at_most(4)
 @pytest.mark.parametrize("seed", range(9))
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_against_all_supports(seed, k):
@@ -62,6 +64,7 @@ def test_against_all_supports(seed, k):
     assert found.condition == found.smoothness / found.strong_convexity <= most / least * ROUNDING**2
 
 
+@at_most(4)
 @pytest.mark.parametrize("seed", range(6))
 def test_nearly_collinear_columns(seed):
     X, y = ar1(seed, n=12)
@@ -72,6 +75,7 @@ def test_nearly_collinear_columns(seed):
     assert least / ROUNDING <= found.strong_convexity <= 2.5 * least
 
 
+@at_most(5)
 @pytest.mark.parametrize("seed", range(6))
 def test_an_operator_without_columns(seed):
     X, y = ar1(seed)
@@ -116,6 +120,7 @@ def test_two_equal_columns_of_many_are_found():
     assert (found.strong_convexity, found.condition) == (0.0, inf)
 
 
+@at_most(2)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_logistic_at_a_point(seed):
     X, y = ar1(seed, model="logistic")

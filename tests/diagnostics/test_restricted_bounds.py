@@ -9,6 +9,7 @@ from hardthresh.constraints import Sparsity
 from hardthresh.core import CapabilityError, InvalidInputError
 from hardthresh.diagnostics import restricted_bounds, restricted_condition, restricted_constants
 from hardthresh.objectives import LinearModel, MatrixRegression
+from levels import at_most
 
 
 def least_squares(X):
@@ -64,6 +65,7 @@ def test_the_inner_ends_are_those_of_the_search():
     assert found.strong_convexity[1] == searched.strong_convexity
 
 
+@at_most(1)
 @pytest.mark.parametrize("tried", [20_000, 0])
 def test_the_rounding_of_single_precision_is_not_convexity(monkeypatch, tried):
     """A support of more columns than rows has a flat direction, so the constant is 0 whatever the dtype."""

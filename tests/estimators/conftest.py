@@ -190,11 +190,7 @@ that choose it, transformers, classifiers, and those of probabilities."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Test every estimator that the argument of a test asks for.
-
-    Below the level ``pairs`` those with a log link take turns, and fewer choosers are tested on what they inherit: none
-    where the test is marked ``inherited``, elsewhere none with a log link.
-    """
+    """Test every estimator that the argument of a test asks for; below the level ``pairs`` one of each family."""
     inherited = any(metafunc.definition.iter_markers("inherited"))
     for name, takes in ARGUMENTS.items():
         if name not in metafunc.fixturenames:
@@ -202,8 +198,24 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         cases = [case for case in CASES if takes(case)]
         if "xp" in metafunc.fixturenames:
             cases = [case for case in cases if case.cls().__sklearn_tags__().array_api_support]
-        if name != "chooser" and not reaches("pairs"):
-            cases = [case for case in cases if not (case.chooses and (inherited or case.has_log_link))]
-        its_turn = turn([case for case in cases if case.has_log_link], metafunc.function.__name__)
-        cases = [case for case in cases if case in its_turn or not case.has_log_link]
+        if not reaches("pairs"):
+            cases = one_of_each_family(cases, metafunc.function.__name__, inherited)
         metafunc.parametrize(name, [pytest.param(case, id=case.name) for case in cases], scope="session")
+
+
+def one_of_each_family(cases: list[Case], test: str, inherited: bool) -> list[Case]:
+    """Estimators of classes, those with a log link, and the others: one of each, whose turn it is in a test.
+
+    Of those with cross-validation there is one in all where the others are tested too, and none if the test is marked
+    ``inherited``: the code is that of the others.
+    """
+    plain = [case for case in cases if not case.chooses]
+    choosers = [] if inherited else [case for case in cases if case.chooses]
+    if plain:
+        choosers = list(turn([case for case in choosers if not case.has_log_link], test))
+    families = [
+        [case for case in some if (case.loss.classifies, case.has_log_link) == family]
+        for some in (plain, choosers)
+        for family in ((True, False), (False, True), (False, False))
+    ]
+    return [case for family in families for case in turn(family, test)]

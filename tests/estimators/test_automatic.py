@@ -17,7 +17,7 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.schema import schemas
 from hardthresh.selection import path
 from hardthresh.selection.criteria import working_ebic
-from levels import in_turn, reaches
+from levels import at_most, in_turn, only_at, reaches
 
 nothing_found = pytest.mark.filterwarnings("ignore::hardthresh.core.NothingFoundWarning")
 
@@ -66,6 +66,7 @@ SETTINGS = {
 }
 
 
+@at_most(2)
 @in_turn("name,kind", list(SETTINGS), ["dense", "sparse", "float32", "weights", "offset"])
 @nothing_found
 def test_the_fit_is_that_of_the_number_alone(plain, name, kind):
@@ -86,6 +87,7 @@ def test_the_fit_is_that_of_the_number_alone(plain, name, kind):
     assert str(model.certificate(X, y, **given)) == str(again.certificate(X, y, **given))
 
 
+@at_most(2)
 @nothing_found
 def test_groups_are_chosen_by_the_same_criterion(plain):
     X, y = plain.data(n=150, noise=0.5)
@@ -116,6 +118,7 @@ def test_one_large_group_may_always_be_chosen(plain):
     assert model.candidates_[-1] == 1
 
 
+@only_at("pairs")
 def test_a_permuted_target_gives_the_empty_model_in_most_cases(plain):
     X, y = plain.data(n=100, d=40)
     empty, seeds = 0, 20 if reaches("pairs") else 10

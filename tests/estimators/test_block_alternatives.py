@@ -6,7 +6,7 @@ import pytest
 import hardthresh as ht
 from hardthresh.designs import Threads, from_arrays, logged_readings, scratch
 from hardthresh.designs.scratch import Scratch
-from levels import turn
+from levels import at_most, only_at, turn
 
 N, D = 1500, 300
 KINDS = {
@@ -29,6 +29,7 @@ def sets(found):
     return [each.numbers for each in found.supports]
 
 
+@at_most(1)
 @pytest.mark.parametrize("kind", ["squared", *turn([kind for kind in KINDS if kind != "squared"], "supports")])
 def test_readings_do_not_grow_with_the_number_of_supports(kind):
     """The columns of each level are kept by one reading, and its gradients and Hessians are another one."""
@@ -44,6 +45,7 @@ def test_readings_do_not_grow_with_the_number_of_supports(kind):
     assert log.readings <= 6  # two for each exchange of one of the three columns
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("kind", ["squared", "logistic"])
 def test_they_have_the_same_bits_on_each_engine(kind):
     model, X, y = data(kind)

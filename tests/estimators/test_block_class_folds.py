@@ -17,7 +17,7 @@ from hardthresh.objectives import MultiOutputModel, blocked_classes
 from hardthresh.objectives.block_folds import BlockFolds
 from hardthresh.objectives.class_fits import ClassFits, class_models, held_out_classes
 from hardthresh.objectives.guess import simple_guess, some_rows
-from levels import reaches
+from levels import at_most, only_at, reaches
 
 N, D, FOLDS = 800, 24, 4
 SIZES = [0, 1, 2, 3, 4, 6]
@@ -68,6 +68,7 @@ SETTINGS = {
 }
 
 
+@at_most(1)
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_settings_are_those_in_memory(setting):
     X, y, weight, offset, fold = data(3)
@@ -75,6 +76,7 @@ def test_settings_are_those_in_memory(setting):
     assert_same(*both(model, X, y, fold, weight, offset), 1e-6)
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("storage", ["float32", "sparse", "one block"])
 def test_storage_changes_nothing(storage):
     X, y, weight, _, fold = data(dtype=np.float32 if storage == "float32" else np.float64)
@@ -86,6 +88,7 @@ def test_storage_changes_nothing(storage):
     assert found.coef_.dtype == expected.coef_.dtype
 
 
+@only_at("pairs")
 def test_drawn_folds_and_bits_are_the_same_on_any_engine():
     """Check 4 of scale.md."""
     X, y, weight, *_ = data(dtype=np.float32)
@@ -99,6 +102,7 @@ def test_drawn_folds_and_bits_are_the_same_on_any_engine():
     assert_same(serial, clone(model).set_params(cv=pairs(drawn)).fit(X, y, weight), 1e-4)
 
 
+@only_at("pairs")
 def test_bits_are_those_of_a_cluster():
     """Check 4 of scale.md: two workers and leaves of one block and of eight."""
     distributed = pytest.importorskip("distributed", reason="dask is not installed: pip install 'hardthresh[dask]'")

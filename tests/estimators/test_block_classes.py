@@ -15,7 +15,7 @@ from hardthresh.designs import DaskEngine, Rows, Serial, Threads, from_arrays, f
 from hardthresh.losses import Multinomial
 from hardthresh.objectives.kept_columns import KeptColumns
 from hardthresh.solvers.pilot import pilot_of_classes
-from levels import at, only_at, reaches
+from levels import at, at_most, only_at, reaches
 
 N, D, K = 2000, 200, 4
 LABELS = np.array(["ant", "bee", "cat", "dog"])
@@ -60,6 +60,7 @@ SETTINGS = {
 pytestmark = pytest.mark.filterwarnings("ignore:1 constant column")
 
 
+@at_most(1)
 @pytest.mark.parametrize("q", [3, 4])
 def test_twenty_tables_have_the_model_of_rows_in_memory(q):
     """Checks 2 and 3 of scale.md: the same features and coefficients, with weights of zero among them."""
@@ -74,6 +75,7 @@ def test_twenty_tables_have_the_model_of_rows_in_memory(q):
     assert max(readings) <= 6
 
 
+@at_most(2)
 @pytest.mark.parametrize("setting", [setting for setting in SETTINGS if setting != "auto" or reaches("pairs")])
 def test_settings_are_those_in_memory(setting):
     X, y, weight, offset = data(3)
@@ -114,6 +116,7 @@ MOST_READINGS = {
 }
 
 
+@at_most(1)
 @pytest.mark.parametrize("setting", MOST_READINGS)
 def test_refits_and_second_derivatives_along_steps_read_nothing(setting):
     """They are of kept columns: groups took 69 readings, pursuit 29, accelerated steps 128 and a summary 12."""
@@ -150,6 +153,7 @@ def test_a_start_at_which_losses_are_saturated_takes_few_evaluations(monkeypatch
     assert_same_model(blocked, clone(model).fit(X, y))
 
 
+@at_most(2)
 @pytest.mark.parametrize("storage", ["float32", "sparse", "beside", "far", "one block"])
 def test_storage_changes_nothing(storage):
     single = storage == "float32"
@@ -168,6 +172,7 @@ def bits(model):
     return model.coef_.tobytes() + model.intercept_.tobytes()
 
 
+@only_at("pairs")
 def test_bits_do_not_depend_on_the_engine():
     """Check 4 of scale.md."""
     X, y, weight, _ = data(n=5000, dtype=np.float32)
@@ -202,6 +207,7 @@ def test_bits_are_those_of_a_cluster():
     assert {bits(other) for other in (model, *others)} == {bits(serial)}
 
 
+@at_most(1)
 @pytest.mark.parametrize("first", [1, 2, *at("pairs", [3])])
 def test_a_class_of_a_later_block_is_found(first):
     """Blocks 0, 5, 10 and 15, at which a pilot looks, do not have all classes: the fit begins anew.
@@ -259,6 +265,7 @@ def test_classes_that_columns_separate():
     assert blocked.score(table) == 1.0
 
 
+@only_at("pairs")
 def test_a_fit_is_stored_and_goes_on(tmp_path):
     X, y, *_ = data()
     table = from_arrays(X, y, rows=512)

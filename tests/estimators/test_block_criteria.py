@@ -10,7 +10,7 @@ from hardthresh.designs import Serial, Threads, from_arrays, logged_readings
 from hardthresh.losses import Gamma, Huber, Logistic, NegativeBinomial, Poisson, Squared, SquaredHinge, Tweedie
 from hardthresh.objectives import blocked_model
 from hardthresh.selection import bic
-from levels import in_turn
+from levels import at_most, in_turn, only_at
 
 N, D, ROWS = 1200, 24, 400
 TRUE = [4, 11, 20]
@@ -46,6 +46,7 @@ def assert_same_choice(blocked, plain, kind):
     np.testing.assert_allclose(ours[:best], theirs[:best], rtol=1e-7, atol=1e-6)
 
 
+@at_most(1)
 @pytest.mark.filterwarnings("ignore::hardthresh.core.SearchRangeWarning")
 @in_turn("kind,seed", list(KINDS), range(len(CRITERIA)))
 def test_a_criterion_chooses_what_it_chooses_in_memory(kind, seed):
@@ -61,6 +62,7 @@ def test_a_criterion_chooses_what_it_chooses_in_memory(kind, seed):
     assert 1 <= log.readings <= (7 if kind == "svc" else 5)
 
 
+@at_most(1)
 @pytest.mark.parametrize("kind", ["gamma", "tweedie", "huber", "svc"])
 def test_weights_offsets_and_a_ridge_count_as_in_memory(kind):
     """The criterion is that of the mean loss without the ridge, of as many examples as weights stand for."""
@@ -73,6 +75,7 @@ def test_weights_offsets_and_a_ridge_count_as_in_memory(kind):
     assert_same_choice(blocked, plain, kind)
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("kind", ["gamma", "svc"])
 def test_the_choice_has_the_same_bits_on_other_engines(kind):
     X, y = data(kind, 5)

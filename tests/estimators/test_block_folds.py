@@ -26,6 +26,7 @@ from hardthresh.objectives.guess import simple_guess, some_rows
 from hardthresh.objectives.refit_readings import Fits, held_out_losses, training_models
 from hardthresh.solvers.working_set.blocked_folds import BlockedFolds
 from hardthresh.solvers.working_set.fold_moments import FoldFit
+from levels import at_most
 
 N, D, ROWS, FOLDS = 3000, 40, 512, 3
 SIZES = [0, 1, 2, 3, 4, 5, 6, 8]
@@ -67,6 +68,7 @@ def test_targets_far_from_zero_have_the_scores_in_memory(mean, digits):
     np.testing.assert_allclose(blocks.coef_, memory.coef_, rtol=0, atol=digits)
 
 
+@at_most(6)
 @pytest.mark.filterwarnings("ignore:1 constant column")
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_it_is_that_in_memory_with_the_same_folds(setting):
@@ -206,6 +208,7 @@ def test_a_fold_screens_by_the_residuals_of_its_own_training_rows():
     np.testing.assert_allclose(folds._slopes(fits), expected, atol=1e-9)
 
 
+@at_most(1)
 @pytest.mark.filterwarnings("ignore:1 constant column")
 @pytest.mark.parametrize(("d", "most"), [(D, 2), (400, 6)])
 def test_few_readings(d, most):
@@ -218,6 +221,7 @@ def test_few_readings(d, most):
     assert found.history_["readings"][-1] <= most
 
 
+@at_most(1)
 @pytest.mark.filterwarnings("ignore:1 constant column")
 @pytest.mark.parametrize("positive", [False, True])
 def test_many_columns_are_chosen_as_in_memory(positive):
@@ -275,6 +279,7 @@ def classes(d=30, n=1600):
     return X, np.where(u + rng.logistic(size=n) > 0, "well", "ill"), fold, rng
 
 
+@at_most(1)
 @pytest.mark.filterwarnings("ignore:1 constant column")
 @pytest.mark.parametrize(("name", "d"), [("logistic", 300), ("svc", 30)])
 def test_classes_are_those_in_memory_with_the_same_folds(name, d):

@@ -39,7 +39,7 @@ from hardthresh.objectives.working_readings import (
 )
 from hardthresh.solvers.working_set.blocked_refits import BlockedRefits
 from hardthresh.solvers.working_set.reweighted_folds import ReweightedFolds
-from levels import reaches
+from levels import at_most, only_at, reaches
 
 N, D = 1500, 24
 LOSSES = {
@@ -89,6 +89,7 @@ def chosen_pairs():
     ]
 
 
+@at_most(1)
 @pytest.mark.parametrize(("name", "setting"), chosen_pairs())
 def test_it_is_that_in_memory_with_the_same_folds(name, setting):
     """Refits in memory end within about 1e-10 of the minimum, so that scores agree to some 1e-7."""
@@ -109,6 +110,7 @@ def test_classes_of_equal_weight_are_two_and_a_fold_of_one_class_is_refused():
         clone(model).fit(from_arrays(X, y, fold=alone, rows=64))
 
 
+@at_most(1)
 @pytest.mark.parametrize("name", ["poisson", "negative binomial"])
 def test_strong_effects_are_searched_near_the_largest_fit(name):
     """At the null model the least squares of the targets choose other columns than the loss does."""
@@ -117,6 +119,7 @@ def test_strong_effects_are_searched_near_the_largest_fit(name):
     assert_same(*both(small(model), X, y, fold, rows=256), 3e-6)
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("storage", ["float32", "sparse", "one block"])
 def test_storage_changes_nothing(storage):
     model, loss = LOSSES["poisson"]
@@ -128,6 +131,7 @@ def test_storage_changes_nothing(storage):
     assert_same(blocked, plain, 1e-4 if storage == "float32" else 3e-6)
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("name", ["poisson", "huber"])
 def test_bits_are_the_same_on_any_engine(name):
     model, loss = LOSSES[name]
@@ -144,6 +148,7 @@ READINGS = {
 }
 
 
+@at_most(1)
 @pytest.mark.parametrize(("name", "with_offset"), list(READINGS))
 def test_few_readings(name, with_offset):
     """Check 3 of scale.md: 6, the moments at another point and its screening are two more."""
@@ -252,6 +257,7 @@ def test_huber_regression_over_blocks_is_that_in_memory():
     assert blocked.score(from_arrays(X, y, weight, rows=256)) == pytest.approx(plain.score(X, y, weight))
 
 
+@at_most(2)
 @pytest.mark.parametrize(
     ("name", "sweeps", "hessians"), [("poisson", 3.6, 2.5), ("logistic", 2.8, 1.8), ("huber", 3.6, 2.5)]
 )

@@ -26,6 +26,7 @@ from hardthresh.objectives.half_readings import (
     half_slopes,
 )
 from hardthresh.solvers.working_set import blocked_half_samples
+from levels import at_most, only_at
 
 N, ROWS = 2000, 256
 
@@ -63,6 +64,7 @@ SETTINGS = {
 }
 
 
+@at_most(3)
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("d", [40, 300])
 def test_least_squares_chooses_what_fits_to_the_same_halves_choose(setting, d):
@@ -101,6 +103,7 @@ OTHERS = {
 }
 
 
+@at_most(1)
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_losses_choose_nearly_what_fits_choose(name):
     """They are expanded to second order, so that of features that fit as well another one may be chosen."""
@@ -115,6 +118,7 @@ def test_other_losses_choose_nearly_what_fits_choose(name):
     assert gaps.sum() <= 0.75 + 1e-12  # of 5: three exchanges in eight halves
 
 
+@at_most(1)
 @pytest.mark.parametrize(("delta", "most"), [(0.03, 1.0), (0.1, 1.0), (1.345, 0.5)])
 def test_a_small_delta_chooses_nearly_what_fits_choose(delta, most):
     """Of delta .03, beside noise of 2, a second derivative of 1 of a row in 80 was all there was: the gap was 6.75."""
@@ -126,6 +130,7 @@ def test_a_small_delta_chooses_nearly_what_fits_choose(delta, most):
     assert selector.n_failed_ == 0
 
 
+@at_most(1)
 @pytest.mark.parametrize(("alpha", "delta"), [(0.0, 0.02), (0.5, 0.03)])
 def test_halves_whose_curvature_is_that_of_few_rows_are_counted_and_named(alpha, delta):
     """The ridge does not change that: with one the frequencies were noise, without a warning."""
@@ -142,6 +147,7 @@ def test_halves_whose_curvature_is_that_of_few_rows_are_counted_and_named(alpha,
         far.fit(from_arrays(X, y, rows=ROWS))
 
 
+@only_at("pairs")
 def test_halves_are_the_same_on_any_engine():
     """Check 4 of scale.md."""
     X, u, rng = data(300)
@@ -156,6 +162,7 @@ def test_halves_are_the_same_on_any_engine():
     assert other.inclusion_frequencies_.tobytes() != serial.inclusion_frequencies_.tobytes()
 
 
+@at_most(1)
 @pytest.mark.parametrize("kind", ["squared", "logistic"])
 def test_readings_do_not_grow_with_the_number_of_halves(kind):
     """Check 3 of scale.md: 16 halves take at most 6 readings, those of the fit to all rows among them."""

@@ -15,6 +15,7 @@ from hardthresh.designs import DaskEngine, Serial, Threads, from_arrays, from_da
 from hardthresh.losses import MultiTask
 from hardthresh.objectives import MultiOutputModel, blocked_outputs
 from hardthresh.objectives.block_folds import BlockFolds
+from levels import at_most, only_at
 
 N, D, Q, FOLDS = 1500, 40, 2, 4
 SIZES = [0, 1, 2, 3, 4, 6, 8]
@@ -60,6 +61,7 @@ SETTINGS = {
 }
 
 
+@at_most(2)
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_settings_are_those_in_memory(setting):
     X, y, weight, offset, fold = data(3)
@@ -67,6 +69,7 @@ def test_settings_are_those_in_memory(setting):
     assert_same(*both(model, X, y, fold, weight, offset))
 
 
+@at_most(2)
 @pytest.mark.parametrize("storage", ["float32", "sparse", "one block", "labels", "one output", "equal outputs"])
 def test_storage_changes_nothing(storage):
     X, y, weight, _, fold = data(dtype=np.float32 if storage == "float32" else np.float64)
@@ -81,6 +84,7 @@ def test_storage_changes_nothing(storage):
     assert found.predict(X).shape == y.shape
 
 
+@only_at("pairs")
 def test_drawn_folds_and_bits_are_the_same_on_any_engine():
     """Check 4 of scale.md."""
     X, y, weight, *_ = data(dtype=np.float32)
@@ -95,6 +99,7 @@ def test_drawn_folds_and_bits_are_the_same_on_any_engine():
     assert_same(serial, clone(model).set_params(cv=pairs(drawn)).fit(X, y, weight), 1e-4)
 
 
+@only_at("pairs")
 def test_bits_are_those_of_a_cluster():
     """Check 4 of scale.md: two workers and leaves of one block and of eight."""
     distributed = pytest.importorskip("distributed", reason="dask is not installed: pip install 'hardthresh[dask]'")

@@ -13,6 +13,7 @@ from hardthresh.designs import Serial, Threads, from_arrays
 from hardthresh.estimators.base import seed_of
 from hardthresh.objectives import MultiOutputModel, blocked_outputs, half_outputs
 from hardthresh.objectives.half_readings import BlockHalves
+from levels import at_most
 
 N, D, PAIRS, ROWS = 1200, 40, 4, 256
 
@@ -56,6 +57,7 @@ SETTINGS = {
 }
 
 
+@at_most(2)
 @pytest.mark.parametrize("setting", ["ten tables", *SETTINGS])
 def test_halves_choose_what_fits_to_their_rows_choose(setting):
     """Check 3 of scale.md: all frequencies are those in memory, in one reading beside that of the fit."""

@@ -11,6 +11,7 @@ import hardthresh as ht
 from hardthresh import SparseHuberRegression, SparseLinearRegression
 from hardthresh.core import CapabilityError, InvalidInputError
 from hardthresh.designs import DaskEngine, Serial, Threads, from_arrays, from_dask
+from levels import at_most, only_at
 
 N, D, K = 2000, 60, 4
 
@@ -49,6 +50,7 @@ SETTINGS = {
 pytestmark = pytest.mark.filterwarnings("ignore:1 constant column")
 
 
+@at_most(1)
 @pytest.mark.parametrize("q", [2, 3])
 def test_twenty_tables_have_the_model_of_rows_in_memory(q):
     """Checks 2 and 3 of scale.md: the same features and coefficients, with weights of zero among them; one reading."""
@@ -118,6 +120,7 @@ def test_bits_do_not_depend_on_the_engine():
     assert len(scores) == 1
 
 
+@only_at("pairs")
 def test_bits_are_those_of_a_cluster():
     """Check 4 of scale.md: two workers, arrays of Dask, and predictions that are computed once they are asked for."""
     distributed = pytest.importorskip("distributed", reason="dask is not installed: pip install 'hardthresh[dask]'")

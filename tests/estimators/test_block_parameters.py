@@ -28,7 +28,7 @@ from hardthresh.losses import Huber, NegativeBinomial
 from hardthresh.losses.location import weighted_quantile
 from hardthresh.objectives import blocked_model
 from hardthresh.objectives.row_sums import rows_near
-from levels import at, only_at
+from levels import at, at_most, only_at
 
 MODELS = {
     "noise": (SparseHuberRegression(n_nonzero_coefs=5), "noise_scale_"),
@@ -69,6 +69,7 @@ def assert_same(name, blocked, plain, tol=1e-9):
     assert blocked.converged_ == plain.converged_
 
 
+@at_most(1)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("seed", [0, *at("pairs", range(1, 10))])
 def test_estimates_are_those_in_memory_without_more_readings(name, seed):
@@ -95,6 +96,7 @@ SETTINGS = {
 }
 
 
+@at_most(2)
 @pytest.mark.parametrize(
     ("name", "setting"),
     [("noise", setting) for setting in SETTINGS] + [("shape", setting) for setting in at("pairs", list(SETTINGS))],
@@ -106,6 +108,7 @@ def test_settings_are_those_in_memory(name, setting):
     assert_same(name, blocked, clone(model).fit(X, y, weight, offset), 1e-8)
 
 
+@at_most(1)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_criterion_chooses_the_number_of_features_that_it_chooses_in_memory(name):
     """Of counts the likelihoods are those of the dispersion of each number of features."""
@@ -119,6 +122,7 @@ def test_a_criterion_chooses_the_number_of_features_that_it_chooses_in_memory(na
     assert blocked.history_["readings"][-1] <= 4
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("name", MODELS)
 def test_bits_are_the_same_in_threads(name):
     model, parameter = MODELS[name]
@@ -128,6 +132,7 @@ def test_bits_are_the_same_in_threads(name):
         assert np.asarray(getattr(one, part)).tobytes() == np.asarray(getattr(other, part)).tobytes()
 
 
+@only_at("pairs")
 def test_columns_that_a_pilot_has_missed_are_found():
     """Where some rows say nothing, the fit on their columns is not the last one, and the parameter changes with it."""
     X, y, weight, _ = data("noise", n=2048, d=600)
@@ -139,6 +144,7 @@ def test_columns_that_a_pilot_has_missed_are_found():
     assert_same("noise", blocked, clone(model).fit(X, y, weight))
 
 
+@at_most(1)
 @pytest.mark.parametrize("name", MODELS)
 def test_what_follows_a_fit_takes_its_parameter(name):
     model, parameter = MODELS[name]
@@ -158,6 +164,7 @@ def test_what_follows_a_fit_takes_its_parameter(name):
     assert again.history_["readings"][-1] <= 2
 
 
+@only_at("pairs")
 def test_halves_are_searched_with_the_scale_of_all_rows():
     X, y, weight, offset = data("noise")
     selector = StabilitySelection(SparseHuberRegression(n_nonzero_coefs=5), n_pairs=3, random_state=0)
@@ -244,6 +251,7 @@ NUMBERS = {
 }
 
 
+@at_most(2)
 @pytest.mark.parametrize("numbers", NUMBERS)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_quantiles_of_blocks_are_those_of_sorted_targets(numbers, weighted):
@@ -286,6 +294,7 @@ def test_the_scale_by_sweeps_is_that_of_sorted_residuals(residuals, start, epsil
     assert noise_scale_by_sweeps(model, at, start, epsilon, least) == pytest.approx(expected, rel=1e-12)
 
 
+@only_at("pairs")
 def test_the_first_shape_of_counts_is_that_in_memory():
     """For one expected count, times the exponentials of the offsets."""
     X, y, weight, offset = data("shape", n=300, d=10)

@@ -19,6 +19,7 @@ from hardthresh import (
 from hardthresh.core import InvalidInputError
 from hardthresh.core.errors import NothingFoundWarning
 from hardthresh.designs import Serial, from_arrays
+from levels import at_most
 
 CLASSIFIERS = [SparseLogisticRegression, SparseLinearSVC]
 REGRESSORS = [
@@ -89,6 +90,7 @@ def test_scores_of_rows_without_weight_are_refused():
         fitted.score(from_arrays(X, y, sample_weight=np.zeros(y.size)))
 
 
+@at_most(2)
 @pytest.mark.parametrize("d", [30, 280])
 @pytest.mark.parametrize("model", [*CLASSIFIERS, *REGRESSORS])
 def test_no_feature_is_chosen_where_the_ridge_keeps_all_out(model, d):

@@ -19,6 +19,7 @@ from hardthresh.designs import Serial, Threads, from_arrays, logged_readings
 from hardthresh.estimators.base import seed_of
 from hardthresh.estimators.linear.halves import HalfBlock
 from hardthresh.objectives.half_readings import BlockHalves
+from levels import at_most, only_at
 
 N, ROWS, SEED = 1501, 256, 3
 CLASSES = np.array(["well", "ill"])
@@ -82,6 +83,7 @@ WEIGHTS = {
 }
 
 
+@at_most(2)
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_split_is_that_in_memory_of_the_same_halves(kind, weights):
@@ -103,6 +105,7 @@ def test_a_split_is_that_in_memory_of_the_same_halves(kind, weights):
         assert_split(found, by_hand(model, halves, X, y, weight, robust=False)[1], halves)
 
 
+@at_most(4)
 @pytest.mark.parametrize("storage", ["float32", "sparse", "one block", "beside", "column by column"])
 def test_storage_changes_nothing(storage, tmp_path):
     X, u, rng = data(300 if storage == "column by column" else 30)
@@ -157,6 +160,7 @@ def test_the_half_that_chooses_does_so_with_all_that_a_fit_chooses(kind):
     assert found.left_out == tuple(f"feature {j}" for j in sorted({*fitted.support_} - {*chooser.support_}))
 
 
+@only_at("pairs")
 def test_it_has_the_same_bits_on_any_engine():
     """Check 4 of scale.md."""
     X, u, rng = data(300)

@@ -16,7 +16,7 @@ from hardthresh.designs import Serial, Threads, from_arrays, logged_readings
 from hardthresh.objectives import blocked_model
 from hardthresh.report import write_report
 from hardthresh.solvers import IHT
-from levels import in_turn
+from levels import at_most, in_turn, only_at
 
 N, D = 2400, 30
 CLASSES = np.array(["well", "ill"])
@@ -58,6 +58,7 @@ def assert_alike(one, other, name):
     assert one == (pytest.approx(other, rel=1e-4, abs=1e-7) if isinstance(other, float) else other), name
 
 
+@at_most(1)
 @in_turn("kind,weighted", list(KINDS), [False, True])
 def test_it_is_that_in_memory(kind, weighted):
     model, targets = KINDS[kind]
@@ -121,6 +122,7 @@ def test_it_is_about_other_blocks_too():
         assert there.worth[j].standard_error == pytest.approx(worth.standard_error, rel=1e-6)
 
 
+@only_at("pairs")
 def test_a_comparison_of_numbers_and_a_report_do_without_predictions_of_rows(tmp_path):
     X, u, rng = data()
     y = u + rng.standard_normal(N)
@@ -142,6 +144,7 @@ GROUPS = {
 }
 
 
+@at_most(2)
 @pytest.mark.parametrize("groups", GROUPS)
 @pytest.mark.parametrize("kind", ["squared", "logistic"])
 def test_groups_are_summed_up_certified_and_given_intervals_as_in_memory(kind, groups):
@@ -181,6 +184,7 @@ WEIGHTS = {
 }
 
 
+@at_most(3)
 @in_turn("kind,weights,robust", list(KINDS), list(WEIGHTS), [False, True])
 def test_intervals_are_those_in_memory(kind, weights, robust):
     """Model-based ones need no reading, and robust ones one of the chosen columns."""
@@ -310,6 +314,7 @@ def test_the_products_of_very_many_columns_are_not_computed_for_a_proof(monkeypa
         model.prove()
 
 
+@only_at("pairs")
 def test_all_of_it_has_the_same_bits_on_any_engine():
     """Check 4 of scale.md."""
     X, u, rng = data()

@@ -27,7 +27,7 @@ from hardthresh.designs.blocks import Block, Rows
 from hardthresh.losses import Squared
 from hardthresh.objectives.guess import simple_guess
 from hardthresh.solvers import pilot as pilots
-from levels import in_turn
+from levels import at_most, in_turn, only_at
 
 N, D, K = 4000, 400, 5
 CLASSES = {"logistic": SparseLogisticRegression, "svc": SparseLinearSVC}
@@ -64,6 +64,7 @@ def assert_same_model(blocked, plain, tol=1e-6):
     np.testing.assert_allclose(blocked.objective_, plain.objective_, rtol=1e-8)
 
 
+@at_most(2)
 @pytest.mark.filterwarnings("ignore:1 constant column")
 @pytest.mark.parametrize("name", MODELS)
 def test_fits_predictions_and_scores_are_those_in_memory(name):
@@ -96,6 +97,7 @@ SETTINGS = {
 }
 
 
+@at_most(2)
 @pytest.mark.filterwarnings("ignore:1 constant column")
 @in_turn("setting,name", [*SETTINGS], ["squared", "logistic"])
 def test_settings_are_those_in_memory(setting, name):
@@ -117,6 +119,7 @@ def test_groups_are_chosen_whole():
         wide.fit(from_arrays(np.zeros((10, 2100)), np.zeros(10)))
 
 
+@at_most(3)
 @pytest.mark.filterwarnings("ignore:1 constant column")
 @pytest.mark.parametrize("storage", ["float32", "sparse", "threads", "beside"])
 def test_storage_and_engine_change_nothing(storage):
@@ -146,6 +149,7 @@ def test_few_columns_are_read_once():
     assert_same_model(found, SparseLinearRegression(n_nonzero_coefs=3).fit(X, y))
 
 
+@at_most(1)
 @pytest.mark.filterwarnings("ignore:1 constant column")
 @pytest.mark.parametrize("name", ["squared", "logistic"])
 def test_certificates_take_two_readings(name):
@@ -172,6 +176,7 @@ def rare_class():
     return X, y
 
 
+@at_most(1)
 @pytest.mark.parametrize("class_weight", [None, "balanced"])
 def test_a_class_that_some_rows_lack_is_found(class_weight):
     X, y = rare_class()
@@ -225,6 +230,7 @@ def test_blocks_that_do_not_fit_into_memory_are_reported():
         SparseLinearRegression(n_nonzero_coefs=1).fit(blocks)
 
 
+@only_at("pairs")
 def test_empty_blocks_hide_no_class():
     X, y = rare_class()
     parts = [slice(0, 1024), slice(1024, 2048), slice(2048, 2048), slice(2048, 8192)]
@@ -272,6 +278,7 @@ NOTHING = {
 }
 
 
+@at_most(1)
 @pytest.mark.filterwarnings("ignore:.*constant columns")
 @pytest.mark.parametrize("name", NOTHING)
 @pytest.mark.parametrize("d", [20, 300])
@@ -340,6 +347,7 @@ def told(model):
     return [*(frame.to_numpy(float, na_value=np.nan) for frame in frames), model.certificate().value]
 
 
+@only_at("pairs")
 @pytest.mark.filterwarnings("ignore:1 constant column")
 @pytest.mark.parametrize("classes", [2, 3])
 def test_large_kept_columns_are_released_when_the_fit_ends(classes, monkeypatch):
@@ -441,6 +449,7 @@ def test_other_columns_are_refused_by_predict():
         model.predict(from_arrays(X))
 
 
+@at_most(1)
 @pytest.mark.parametrize("name", ["squared", "logistic"])
 def test_the_last_fit_takes_the_place_of_the_pilot(name, monkeypatch):
     """Section 3 of scale.md: nothing is fitted to some rows, and as few readings as with a pilot end with the same."""

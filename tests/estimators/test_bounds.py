@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.estimators.linear.bounds import Bounds, bounds_of
-from levels import reaches, turn
+from levels import at_most, reaches, turn
 
 MODELS = {
     "squared": (ht.SparseLinearRegression, ht.SparseLinearRegressionCV),
@@ -308,6 +308,7 @@ def test_constant_columns_keep_the_signs_of_their_bounds():
     assert upper is None
 
 
+@at_most(3)
 @pytest.mark.parametrize("name", ["Huber", "Quantile", "Tweedie", "NegativeBinomial", "Gamma", "Cox", "Ordinal"])
 def test_every_scalar_model_keeps_bounds(name):
     """Also those that finish a fit in their own way: its last step has to stay within the bounds."""

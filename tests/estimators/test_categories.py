@@ -19,7 +19,7 @@ import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.estimators.linear.encoding import Encoding, Factor
 from hardthresh.storage import StorageError
-from levels import only_at
+from levels import at_most, only_at
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -113,6 +113,7 @@ def test_check_24_the_groups_and_the_objective_do_not_depend_on_the_coding():
         assert_allclose(twin.objective_, model.objective_, rtol=1e-8, err_msg=name)
 
 
+@at_most(3)
 def test_check_24_the_bits_do_not_depend_on_the_library_of_the_frame(case):
     models = [fitted(case, library=library) for library in LIBRARIES]
     first, given, _ = models[0]
@@ -235,6 +236,7 @@ def test_the_certificate_names_columns_of_the_user(plain):
     assert_allclose(again.value, certificate.value, rtol=1e-8)
 
 
+@at_most(3)
 def test_saved_pickled_and_cloned_models_are_the_same(case, tmp_path):
     model, given, y = fitted(case)
     ht.save(model, tmp_path / "model.json")
@@ -302,6 +304,7 @@ def test_a_warm_start_starts_from_the_coefficients_of_the_levels(plain):
 # cross-validation
 
 
+@at_most(2)
 def test_a_level_may_be_missing_in_a_fold(chooser):
     X, colour, size, y = table(chooser)
     colour[0] = "rare"
@@ -314,6 +317,7 @@ def test_a_level_may_be_missing_in_a_fold(chooser):
         assert np.isfinite(flat(model)).all()
 
 
+@at_most(1)
 def test_scorers_and_pipelines_see_the_columns_of_the_user(chooser):
     X, colour, size, y = table(chooser)
     given, seen = frame("pandas", X, colour=colour, size=size), []

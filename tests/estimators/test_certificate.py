@@ -16,6 +16,7 @@ from sklearn.base import clone
 import hardthresh as ht
 from hardthresh.core.errors import HardThreshError, InvalidInputError
 from hardthresh.report import write_report
+from levels import at_most
 
 WAYS = {
     "pickle": lambda model, folder: pickle.loads(pickle.dumps(model)),
@@ -81,6 +82,7 @@ def test_so_it_is_with_groups():
     assert certificate.removed_name == "a"
 
 
+@at_most(1)
 def test_so_it_is_with_sparse_and_single_precision_tables(case):
     X, y = case.data()
     for table in (scipy.sparse.csr_array(X), scipy.sparse.csc_array(X)):
@@ -113,6 +115,7 @@ def test_giving_data_changes_nothing(case):
     assert model.certificate() is before
 
 
+@at_most(3)
 def test_the_questions_can_be_asked_in_any_order(case):
     X, y = case.data()
     first, last = case.make().fit(X, y), case.make().fit(X, y)
@@ -122,6 +125,7 @@ def test_the_questions_can_be_asked_in_any_order(case):
     assert last.alternatives() == before
 
 
+@at_most(3)
 def test_the_data_are_let_go_with_the_model(case):
     X, y = case.data()
     model = case.make().fit(X, y)
@@ -311,6 +315,7 @@ def quantiles(seed=1):
     return X, X[:, 0] - 0.6 * X[:, 1] + rng.standard_normal(120)
 
 
+@at_most(2)
 @pytest.mark.parametrize(
     "settings",
     [

@@ -13,7 +13,7 @@ from hardthresh.core import CriterionWarning, NothingFoundWarning, SearchRangeWa
 from hardthresh.core.errors import CapabilityError, InvalidInputError
 from hardthresh.datasets import make_sparse_regression
 from hardthresh.report import plot_criterion
-from levels import in_turn, turn
+from levels import at_most, in_turn, only_at, turn
 
 NAMES = ("ebic", "bic", "aic", "gic")
 OF_FOLDS = {
@@ -119,6 +119,7 @@ def test_rows_of_weight_zero_change_nothing(chooser):
         assert_array_equal(one.support_, other.support_)
 
 
+@at_most(2)
 @in_turn("cls,name", [ht.SparseCoxRegressionCV, ht.SparseOrdinalRegressionCV, ht.SparseLogisticRegressionCV], NAMES)
 def test_other_models_choose_by_criteria_too(cls, name):
     rng = np.random.default_rng(0)
@@ -145,6 +146,7 @@ def test_categorical_columns_count_as_one():
     assert model.candidates_[-1] == 5
 
 
+@only_at("pairs")
 def test_check_16_the_extended_bic_finds_the_features_of_a_strong_signal():
     """Check 16 of models.md: n=200, d=500, rho .3, signal-to-noise ratio 8, ten features, 12 seeds."""
     scores, risks, sizes = [], [], []
@@ -266,6 +268,7 @@ def test_a_search_stays_where_a_criterion_compares_more_than_noise():
         ht.SparseLinearRegression(n_nonzero_coefs="search", max_nonzero_coefs=2).fit(drawn.X, drawn.y)
 
 
+@at_most(2)
 @pytest.mark.parametrize("cls", [ht.SparseLinearRegressionCV, ht.SparseLogisticRegressionCV, ht.SparseCoxRegressionCV])
 def test_a_search_by_folds_compares_few_numbers(cls):
     rng = np.random.default_rng(0)

@@ -22,7 +22,7 @@ from hardthresh.estimators import (
     SparseLinearRegressionCV,
 )
 from hardthresh.solvers import HardThresholdingPursuit
-from levels import in_turn
+from levels import at_most, in_turn
 
 
 def folds_of(n, count=3, seed=0):
@@ -192,6 +192,7 @@ def test_ties_go_to_the_smaller_number(chooser):
     assert chooser.make(scoring=lambda *_: 1.0).fit(X, y).n_nonzero_coefs_ == 1
 
 
+@at_most(2)
 def test_every_way_to_give_folds(chooser):
     X, y = chooser.data()
     splitter = StratifiedKFold(4) if chooser.loss.classifies else KFold(4)
@@ -224,6 +225,7 @@ def test_a_generator_of_numbers_is_read_once(chooser):
     assert_array_equal(chooser.make(n_nonzero_coefs=(k for k in (2, 1))).fit(X, y).candidates_, [1, 2])
 
 
+@at_most(2)
 @in_turn(
     "cls,n_jobs", [entry.cls for entry in registered("estimator").values() if "cv" in entry.cls().get_params()], [1, 2]
 )
@@ -279,6 +281,7 @@ def test_the_number_of_jobs_changes_nothing(chooser, sparse):
     assert_array_equal(one.coef_, two.coef_)
 
 
+@at_most(2)
 def test_sparse_rows_are_taken_in_any_format(chooser):
     X, y = chooser.data()
     X[np.abs(X) < 1] = 0
@@ -401,6 +404,7 @@ class Drawing(HardThresholdingPursuit):
         return HardThresholdingPursuit.start(self, objective, constraint, w0, seed)
 
 
+@at_most(2)
 def test_one_seed_for_all_fits_of_a_choice(chooser):
     """Otherwise a number alone could differ from the same number in a path, and one job from two."""
     X, y = chooser.data()
@@ -438,6 +442,7 @@ SETTINGS = {
 }
 
 
+@at_most(5)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", SETTINGS)
 def test_a_naive_loop_over_what_the_folds_learn_gives_the_scores(kind, weighted):
@@ -597,6 +602,7 @@ def test_a_best_number_of_one_or_none_is_not_warned_of(chooser):
     assert chooser.make(k=4, scoring=smaller_is_better).fit(X, y).n_nonzero_coefs_ == 1
 
 
+@at_most(2)
 @within_range
 def test_a_best_number_of_groups_that_is_the_largest_compared_is_warned_of(chooser):
     X, y = chooser.data(n=90)

@@ -14,6 +14,7 @@ from hardthresh.core.checking import seed_of
 from hardthresh.core.randomness import Purpose
 from hardthresh.designs import Serial, Threads, from_arrays, from_npz_shards, logged_readings
 from hardthresh.solvers import StochasticIHT
+from levels import at_most, only_at
 
 N, D, K = 8000, 60, 4
 RNG = np.random.default_rng(1)
@@ -83,6 +84,7 @@ def test_another_seed_has_another_order():
     assert_array_equal(model(random_state=6).fit(TABLE).support_, [3, 20, 41, 50])
 
 
+@only_at("pairs")
 def test_two_classes_with_weights():
     labels = np.where(SIGNAL + RNG.logistic(size=N) > 0, "yes", "no")
     weight = RNG.integers(0, 3, N).astype(float)
@@ -129,6 +131,7 @@ def test_blocks_without_rows_that_count_are_left_out(tmp_path):
         model().fit(from_arrays(X, Y, np.zeros(N), rows=1000))
 
 
+@at_most(1)
 @pytest.mark.parametrize("kind", ["classes", "outputs"])
 def test_rows_of_coefficients_are_fitted_to_all_rows(kind):
     rng = np.random.default_rng(0)

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import hardthresh as ht
 from hardthresh.core import HardThreshError
 from hardthresh.estimators import SparseLogisticRegression
-from levels import in_turn, inherited
+from levels import at_most, in_turn, inherited
 
 FORMS = {
     "C": np.ascontiguousarray,
@@ -38,6 +38,7 @@ def scales(kind, d, rng):
 KINDS = ["large", "huge", "tiny", "of float32", "one large column", "one huge column", "mixed", "mixed, modest"]
 
 
+@at_most(5)
 @inherited
 @in_turn("kind,form,standardize", list(KINDS), list(FORMS), [True, False])
 def test_extreme_entries_are_refused_or_fitted_without_a_warning_of_numpy(case, form, kind, standardize):
@@ -87,6 +88,7 @@ def single_precision(factor, storage):
     return storage(plain), storage(scaled), u
 
 
+@at_most(1)
 @pytest.mark.parametrize("storage", [np.asarray, sp.csc_array])
 @pytest.mark.parametrize("factor", [2.0**64, 2.0**100, 2.0**-64, 2.0**-100])
 def test_folds_of_single_precision_keep_the_range_of_squares(factor, storage):

@@ -23,7 +23,7 @@ from hardthresh.estimators import SparseGaussianGraphicalModel, SparseGaussianGr
 from hardthresh.estimators.graph import covariance_selection
 from hardthresh.estimators.graph.covariance_selection import most_likely_precision, positive_definite
 from hardthresh.objectives import GraphicalModel
-from levels import only_at
+from levels import at_most, only_at
 
 
 def data(n=120, p=12, graph="random", seed=10):
@@ -317,6 +317,7 @@ def test_cross_validation_finds_the_number_of_edges():
     assert modest.n_edges_ == modest.one_standard_error_ == model.one_standard_error_
 
 
+@only_at("pairs")
 def test_a_score_is_that_of_the_fold_by_hand():
     X, _ = data(90)
     folds = KFold(3)
@@ -328,6 +329,7 @@ def test_a_score_is_that_of_the_fold_by_hand():
     assert model.alpha_ == 0.02
 
 
+@at_most(3)
 @pytest.mark.parametrize(("criterion", "gamma"), [("ebic", 0.5), ("ebic", 1.0), ("bic", 0.5), ("aic", 0.5)])
 def test_an_information_criterion_by_hand(criterion, gamma):
     """The extended BIC of Foygel and Drton, from the density of the rows."""
@@ -411,6 +413,7 @@ def test_scikit_learn_may_search_too():
     assert search.best_params_["n_edges"] > 0
 
 
+@only_at("pairs")
 def test_the_validation_elbow_is_at_the_truth():
     """The training objective falls with every edge; the validation objective has its minimum at the true graph."""
     problem = make_graphical_model(250, 40, graph="chain", seed=10)
@@ -423,6 +426,7 @@ def test_the_validation_elbow_is_at_the_truth():
     assert budgets[int(np.argmin([fresh.value(run.w) for run in runs]))] == 118
 
 
+@at_most(1)
 @pytest.mark.parametrize(("p", "n"), [(30, 150), (30, 300)])
 def test_the_graph_is_better_than_the_lasso_of_as_many_edges(p, n):
     ours, theirs = [], []
@@ -621,6 +625,7 @@ def test_a_likelihood_without_a_maximum_says_so():
 # --- the best number of edges, or the best ridge, at an end of those compared ----------------------------------------
 
 
+@only_at("pairs")
 def test_a_best_number_of_edges_at_an_end_of_the_range_is_warned_of():
     X = make_graphical_model(300, 20, graph="chain").X
     for counts, message in (
@@ -638,6 +643,7 @@ def test_a_search_that_ends_by_itself_is_not_warned_of():
     assert SparseGaussianGraphicalModelCV([0, 1]).fit(data(300, 2, "chain")[0]).best_n_edges_ == 1, "all pairs"
 
 
+@only_at("pairs")
 def test_a_best_ridge_that_is_the_largest_compared_is_warned_of():
     X = make_graphical_model(10, 30, graph="chain").X
     with pytest.warns(SearchRangeWarning, match=r"largest ridge compared, 0.3: .* alpha=0.6,"):

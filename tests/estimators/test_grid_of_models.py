@@ -15,7 +15,7 @@ from hardthresh.core.errors import InvalidInputError, NothingFoundWarning
 from hardthresh.estimators import SparseLinearRegressionCV, SparseLogisticRegressionCV, SparsePoissonRegressionCV
 from hardthresh.estimators.linear import cross_validation
 from hardthresh.estimators.linear.grid_models import FoldFits
-from levels import only_at, reaches
+from levels import at_most, only_at, reaches
 
 SEEDS = range(100) if reaches("pairs") else range(25)
 
@@ -393,6 +393,7 @@ def test_bad_settings_of_the_grid_are_refused(settings, message):
         SparseLinearRegressionCV(**settings).fit(X, y)
 
 
+@at_most(2)
 @pytest.mark.parametrize(
     ("settings", "done"),
     [
@@ -421,6 +422,7 @@ def noise(cls, seed, n=60, d=20):
     return X, y > np.median(y) if cls is SparseLogisticRegressionCV else y
 
 
+@at_most(1)
 @pytest.mark.filterwarnings("ignore::hardthresh.core.errors.NothingFoundWarning")
 @pytest.mark.parametrize("cls", [SparseLinearRegressionCV, SparseLogisticRegressionCV])
 def test_permuted_targets_have_empty_models(cls):
@@ -436,6 +438,7 @@ def test_permuted_targets_of_a_wide_table_have_empty_models(cls):
     assert sum(cls().fit(*noise(cls, seed, d=500)).found_ for seed in range(60)) <= 10
 
 
+@at_most(1)
 @pytest.mark.parametrize("cls", [SparseLinearRegressionCV, SparseLogisticRegressionCV])
 def test_a_strong_signal_is_always_found(cls):
     for seed in range(15):
@@ -508,6 +511,7 @@ def test_groups_that_predict_nothing():
     assert (model.n_nonzero_groups_, model.groups_, model.best_n_nonzero_groups_) == (0, (), 0)
 
 
+@at_most(1)
 @pytest.mark.parametrize("cls", [SparseLinearRegressionCV, SparseLogisticRegressionCV])
 def test_the_p_value_decides_where_standard_errors_do_not(cls, monkeypatch):
     """Of data with some gain, those are found that the permutation test does not call exchangeable."""

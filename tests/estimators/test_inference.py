@@ -319,6 +319,7 @@ def coverage_of_noise(runs):
     return {kind: count / (3 * runs) for kind, count in covered.items()}
 
 
+@only_at("pairs")
 def test_intervals_of_a_split_cover_where_the_model_is_wrong():
     """y = x^2 with x of a Gamma(3) distribution: the best line has slope 8, and errors that grow with x."""
     covered = {True: 0, False: 0}

@@ -37,7 +37,7 @@ from hardthresh.estimators.selectors.importances import by_coefficients, by_path
 from hardthresh.estimators.selectors.knockoff_columns import KnockoffColumns, shrunk_covariance
 from hardthresh.selection.knockoffs import difference, knockoff_statistics, signed_maximum
 from hardthresh.solvers import FixedBatch, ProbabilisticIHT, StochasticIHT
-from levels import in_turn, only_at
+from levels import at_most, in_turn, only_at
 
 pandas = pytest.importorskip("pandas")
 MODELS = [
@@ -107,6 +107,7 @@ def assert_one_sign_changes(model, y, importances, contrast):
         assert_allclose(after, expected, atol=1e-5)
 
 
+@at_most(3)
 @in_turn("cls,statistic", MODELS, [(partial(by_path, least=4), signed_maximum), (by_coefficients, difference)])
 def test_check_19_exchanging_a_pair_flips_its_sign_and_no_other(cls, statistic):
     y = targets_of(cls, 2.0 * (X[:100, 0] - X[:100, 2] + X[:100, 6]), np.random.default_rng(2))
@@ -452,6 +453,7 @@ def test_other_estimators_are_compared_by_their_coefficients():
     assert_allclose(by_hand.statistics_, model.statistics_)
 
 
+@at_most(4)
 @pytest.mark.parametrize(
     "estimator",
     [

@@ -21,7 +21,7 @@ from hardthresh.estimators import LowRankRegression, LowRankRegressionCV
 from hardthresh.estimators.low_rank import reduced_rank
 from hardthresh.objectives import MultiOutputModel
 from hardthresh.solvers import IHT, HardThresholdingPursuit
-from levels import in_turn
+from levels import at_most, in_turn
 
 SHAPES = {"tall": (60, 8, 5), "wide": (20, 40, 6), "many outputs": (50, 6, 30), "very tall": (500, 7, 5)}
 STORAGES = {"dense": np.asarray, "F": np.asfortranarray, "csc": sp.csc_array, "csr": sp.csr_array}
@@ -73,6 +73,7 @@ def alternate(f, rank, rng, rounds=200):
 # --- the global minimum ----------------------------------------------------------------------------------------------
 
 
+@at_most(2)
 @in_turn("shape,scaled,alpha,weighted", list(SHAPES), [True, False], [0.0, 0.3], [False, True])
 def test_the_closed_form_is_the_global_minimum(shape, scaled, alpha, weighted):
     n, p, q = SHAPES[shape]
@@ -257,6 +258,7 @@ def test_turning_the_factors_keeps_the_matrix_row_by_row(shape, spread, dtype):
     assert np.all(np.diff(s) <= 0)
 
 
+@at_most(3)
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("cls", [LowRankRegression, LowRankRegressionCV])
 def test_a_fit_tells_its_history(cls, storage):
@@ -508,6 +510,7 @@ def test_no_solver_follows_the_rounding_of_large_means(solver):
     assert_allclose(model.predict(new), wanted, atol=1e-5 * wanted.std(), rtol=0)
 
 
+@at_most(1)
 @pytest.mark.parametrize("solver", ["auto", "pursuit"])
 @pytest.mark.parametrize("noise", [0.0, 1.0])
 def test_a_shift_does_not_change_the_chosen_rank(solver, noise):

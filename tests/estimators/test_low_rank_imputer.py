@@ -19,7 +19,7 @@ from hardthresh.estimators import LowRankImputer, LowRankImputerCV
 from hardthresh.estimators.low_rank import rank_path
 from hardthresh.estimators.low_rank.rank_path import rank_schedule
 from hardthresh.selection import comparison
-from levels import only_at
+from levels import at_most, only_at
 
 
 def table(n=80, p=25, rank=2, noise=0.0, share=0.3, seed=0, scale=1.0):
@@ -146,6 +146,7 @@ def test_the_rank_is_found(rule):
     assert rmse(model.transform(X), truth, gaps) < 0.5 * rmse(LowRankImputer(0).fit_transform(X), truth, gaps)
 
 
+@at_most(2)
 @pytest.mark.parametrize("seed", range(3))
 def test_noise_has_rank_zero(seed):
     X = np.random.default_rng(seed).standard_normal((40, 12))
@@ -157,6 +158,7 @@ def test_noise_has_rank_zero(seed):
     assert_allclose(filled[np.isnan(X)], np.broadcast_to(np.nanmean(X, axis=0), X.shape)[np.isnan(X)])
 
 
+@only_at("pairs")
 @pytest.mark.filterwarnings("ignore:one direction lies almost only")  # the rank is too large
 def test_a_score_is_that_of_the_fit_of_this_rank_alone():
     _, X = table(noise=0.5)
@@ -183,6 +185,7 @@ def test_the_chosen_fit_is_that_of_the_rank_alone():
     assert_array_equal(chosen.V_, alone.V_)
 
 
+@only_at("pairs")
 def test_folds_and_jobs():
     _, X = table(noise=0.5)
     one = LowRankImputerCV(range(4), cv=3, random_state=1).fit(X)
@@ -198,6 +201,7 @@ def test_the_way_to_a_rank():
     assert list(rank_schedule(45)) == [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40]
 
 
+@only_at("pairs")
 @pytest.mark.parametrize(
     ("seed", "model"), [(0, LowRankImputerCV()), (2, LowRankImputerCV([5, 6])), (2, LowRankImputer(6))]
 )
@@ -221,6 +225,7 @@ def test_the_ranks_beside_the_best_are_compared_too():
     assert_allclose(alone.scores_[0], model.scores_[list(model.candidates_).index(odd)], rtol=1e-12)
 
 
+@only_at("pairs")
 def test_near_ties_go_to_the_smaller_rank():
     X, gaps = noisy(1, noise=2.0)
     model = LowRankImputerCV(range(8), cv=3, alpha=0.1).fit(np.where(gaps, np.nan, X))
@@ -232,6 +237,7 @@ def test_near_ties_go_to_the_smaller_rank():
 # --- what does not change the answer
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("shape", [(60, 20), (90, 80)])
 def test_units_and_origins_of_columns_do_not_matter(shape):
     _, X = table(*shape, noise=0.3)
@@ -252,6 +258,7 @@ def test_extreme_units(factor):
     assert_allclose(filled / factor, LowRankImputer(2).fit_transform(X), rtol=1e-6)
 
 
+@only_at("pairs")
 @pytest.mark.filterwarnings("ignore:one direction lies almost only")
 @pytest.mark.parametrize("shape", [(60, 20), (90, 80)])
 def test_the_order_of_rows_and_columns_does_not_matter(shape):
@@ -307,6 +314,7 @@ def test_determined_tables_cause_no_warning():
         LowRankImputer(1).fit(both + 0.1 * rng.standard_normal(both.shape))
 
 
+@only_at("pairs")
 def test_small_tables_do_not_depend_on_their_order_and_units_or_are_warned_of():
     for seed in range(150):
         rng = np.random.default_rng((seed, 7))
@@ -348,6 +356,7 @@ def test_empty_rows_and_constant_columns_do_not_change_the_model():
 # --- kinds of tables
 
 
+@only_at("pairs")
 def test_data_frames_come_back_as_data_frames():
     pd = pytest.importorskip("pandas")
     _, X = table(n=40, p=6, noise=0.3)
@@ -577,12 +586,14 @@ def test_places_are_checked():
             model.predict_entries(rows, cols)
 
 
+@only_at("pairs")
 def test_too_few_entries_are_told():
     _, X = table(n=30, p=20, share=0.8)
     with pytest.warns(UserWarning, match=r"observed entries are fewer than the \d+ free numbers of a matrix of rank 8"):
         LowRankImputer(8).fit(X)
 
 
+@only_at("pairs")
 def test_a_direction_of_one_column_or_row_is_told(monkeypatch):
     X, gaps = noisy(0)
     X = np.where(gaps, np.nan, X)
@@ -609,6 +620,7 @@ def test_not_converged_is_told():
     assert not model.converged_
 
 
+@only_at("pairs")
 def test_the_search_ends_where_larger_ranks_are_worse(monkeypatch):
     _, X = table(n=150, p=60, rank=2, noise=1.0)
     model = LowRankImputerCV(cv=3, alpha=0.0001).fit(X)
@@ -620,6 +632,7 @@ def test_the_search_ends_where_larger_ranks_are_worse(monkeypatch):
 # --- the best rank, or the best ridge, at an end of those compared
 
 
+@only_at("pairs")
 def test_a_best_rank_at_an_end_of_the_range_is_warned_of():
     _, X = table(rank=4, noise=0.1)
     for ranks, message in (([1, 3], "largest rank compared, 3: .* up to 6"), ([6, 8], "smallest rank compared, 6: ")):
@@ -627,6 +640,7 @@ def test_a_best_rank_at_an_end_of_the_range_is_warned_of():
             LowRankImputerCV(ranks, alpha=0.01).fit(X)
 
 
+@only_at("pairs")
 @pytest.mark.filterwarnings("error::hardthresh.core.errors.SearchRangeWarning")
 def test_a_search_that_ends_by_itself_is_not_warned_of():
     _, X = table(rank=2, noise=0.3)
@@ -635,6 +649,7 @@ def test_a_search_that_ends_by_itself_is_not_warned_of():
     assert LowRankImputerCV().fit(X).rank_ == 0, "the ridge does not matter to the means"
 
 
+@only_at("pairs")
 def test_a_best_ridge_that_is_the_largest_compared_is_warned_of():
     _, X = table(50, 20, rank=3, noise=1.5)
     with pytest.warns(SearchRangeWarning, match=r"largest ridge compared, 0.1: .* alpha=0.2,"):

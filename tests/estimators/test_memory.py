@@ -18,7 +18,7 @@ from hardthresh import (
 from hardthresh.core import HardThreshError
 from hardthresh.designs import dense
 from hardthresh.estimators.linear import grid_search
-from levels import in_turn
+from levels import at_most, in_turn
 
 N, D = 50_000, 60
 SHARE = 0.7
@@ -64,6 +64,7 @@ def extra_memory(model, X, y, **fit_params):
         tracemalloc.stop()
 
 
+@at_most(2)
 @in_turn("name,kind", list(ESTIMATORS), ["C", "F", "float32"])
 def test_a_fit_needs_a_modest_share_of_the_data_besides_them(name, kind, stored):
     X = np.load(stored[0])
@@ -71,6 +72,7 @@ def test_a_fit_needs_a_modest_share_of_the_data_besides_them(name, kind, stored)
     assert extra_memory(ESTIMATORS[name], X, stored[1]) < (2 * SHARE if kind == "float32" else SHARE)
 
 
+@at_most(2)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_weights_of_zero_copy_no_memory_map(name, stored):
     X = np.load(stored[0], mmap_mode="r")

@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 
 import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError
+from levels import at_most
 
 D, N = 14, 120
 PATHWAYS = {
@@ -107,6 +108,7 @@ def test_weights_and_sparse_data():
     np.testing.assert_allclose(dense.coef_, sparse.coef_, rtol=1e-7, atol=1e-12)
 
 
+@at_most(2)
 @pytest.mark.parametrize(
     ("model", "y"),
     [

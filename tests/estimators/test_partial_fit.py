@@ -11,7 +11,7 @@ import hardthresh as ht
 from hardthresh.core.errors import HardThreshError, InvalidInputError
 from hardthresh.designs import RunningMoments, as_design, from_arrays
 from hardthresh.solvers import IHT, StochasticIHT
-from levels import at
+from levels import at, at_most
 
 RNG = np.random.default_rng(0)
 N, D, SIZE = 600, 12, 60
@@ -96,6 +96,7 @@ def test_the_default_is_the_step_of_the_specification():
     assert_same_bits(default, learned(explicit, X, NUMBERS))
 
 
+@at_most(2)
 @every
 def test_epochs_lead_to_the_features_and_nearly_the_coefficients_of_all_rows(cls):
     """Batches of all rows in turn: an average of gradients over ten batches is nearly the gradient of all rows."""
@@ -106,6 +107,7 @@ def test_epochs_lead_to_the_features_and_nearly_the_coefficients_of_all_rows(cls
     assert not hasattr(model, "history_")
 
 
+@at_most(7)
 @every
 def test_a_stream_that_is_pickled_or_saved_in_the_middle_goes_on_with_the_same_bits(cls, tmp_path):
     y = TARGETS[cls]
@@ -190,6 +192,7 @@ def test_offsets_are_part_of_predictions():
     assert model.offset_used_
 
 
+@at_most(2)
 @pytest.mark.parametrize(
     "settings",
     [
@@ -357,6 +360,7 @@ def test_check_10_moments_of_columns_far_from_zero(dtype, tolerance):
         assert_allclose(moments.mean, found[0].mean, rtol=1e-13 if dtype is np.float64 else 1e-7)
 
 
+@at_most(1)
 @pytest.mark.parametrize("seed", [0, 1, *at("all", range(2, 6))])
 def test_check_14_a_stream_finds_the_features(seed):
     """500 columns, 15 features, 50 batches of 2,000 rows; 20 seeds are in ``benchmarks/streams.py``."""

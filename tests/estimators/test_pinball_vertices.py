@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hardthresh import SparseQuantileRegression
 from hardthresh.estimators.linear.pinball_vertices import minimise_pinball
-from levels import draws
+from levels import at_most, draws
 
 
 def pinball(X, y, weights, quantile, w):
@@ -84,6 +84,7 @@ def test_columns_that_depend_on_each_other_share():
     np.testing.assert_allclose(pinball(X, np.array([2.0, 4.0, 9.0]), np.full(3, 1 / 3), 0.5, w), 0.5, rtol=1e-12)
 
 
+@at_most(6)
 @pytest.mark.parametrize("seed", range(1, 13))
 def test_with_room_for_all_features_a_fit_with_bounds_is_the_linear_program(seed):
     """Features that lower the pinball loss, but not the smoothed one of the search, are chosen too."""
@@ -100,6 +101,7 @@ def test_with_room_for_all_features_a_fit_with_bounds_is_the_linear_program(seed
         assert np.all((low <= model.coef_) & (model.coef_ <= high))
 
 
+@at_most(1)
 @pytest.mark.parametrize("seed", range(1, 7))
 def test_with_room_for_all_features_a_fit_with_a_ridge_and_bounds_is_the_quadratic_program(seed):
     """No value of the dual program is above the least of f: one that is as large as f proves that f is least."""

@@ -21,6 +21,7 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.estimators.linear import nuisance
 from hardthresh.estimators.linear.negative_binomial import shape_slopes
 from hardthresh.losses import Tweedie
+from levels import at_most
 
 ROWS = golden.GOLDEN["n"]
 
@@ -68,6 +69,7 @@ def test_the_slope_of_the_likelihood_in_the_shape_has_its_digits(theta):
     assert_allclose((found - np.array(exact, dtype=float)) / size, 0.0, atol=1e-11)
 
 
+@at_most(2)
 @pytest.mark.parametrize("seed", [26, 27, 74])
 def test_the_shape_of_counts_that_are_nearly_poisson_settles(seed):
     """Rounding of the slope moved it by 1e-7 to 1e-4 for ever."""
@@ -262,6 +264,7 @@ def test_a_narrow_smoothing_does_not_end_the_search_below_the_budget():
         assert least <= mean_pinball_loss(y, model.predict(X)) <= least + 0.01 / 4
 
 
+@at_most(2)
 @pytest.mark.parametrize("repeats", [1, 3])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_scale_of_noise_that_falls_to_zero_is_told(seed, repeats):

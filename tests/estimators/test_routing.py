@@ -15,7 +15,7 @@ import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import registered
 from hardthresh.estimators.linear.model import SparseLinearModel
-from levels import reaches
+from levels import at_most, reaches
 
 SPLITTING = {
     "linear": lambda **settings: ht.SparseLinearRegressionCV(n_nonzero_coefs=range(5), **settings),
@@ -48,6 +48,7 @@ def rows(make):
     )
 
 
+@at_most(3)
 def test_groups_of_rows_go_to_the_splitter(make, rows):
     X, y, patients = rows
     by_hand = list(GroupKFold(4).split(X, y, patients))
@@ -121,6 +122,7 @@ class Alternating(BaseCrossValidator):
         return 2
 
 
+@at_most(1)
 def test_routing_takes_groups_through_meta_estimators(make, rows):
     X, y, patients = rows
     with sklearn.config_context(enable_metadata_routing=True):
@@ -191,6 +193,7 @@ def rows_of(cls):
     return X, cls()._loss.example_target(0.5 * u, rng), known
 
 
+@at_most(2)
 @pytest.mark.parametrize("cls", [cls for cls in ROUTED if reaches("pairs") or not cls.__name__.endswith("CV")])
 def test_scores_have_the_weights_offsets_and_strata_of_their_rows(cls):
     """A search over ridges, a cross-validation and a pipeline score as fits and scores by hand do."""

@@ -15,11 +15,9 @@ KINDS = ("estimator", "selector")
 ESTIMATORS = [example for kind in KINDS for entry in registered(kind).values() for example in entry.examples()]
 FAMILIES = (
     "SparseLinearRegression",
-    "SparseLogisticRegressionCV",
+    "SparseLogisticRegression",
     "SparseGammaRegression",  # its targets are positive, and it is no transformer
     "LowRankImputer",
-    "LowRankImputerCV",
-    "SparseGaussianGraphicalModel",
     "SparseGaussianGraphicalModelCV",
     "LimitedAttributeRegression",
     "StabilitySelection",

@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import linprog
 
 import hardthresh as ht
+from levels import at_most
 
 
 def separable(X, y, weight=None, positive=False):
@@ -15,6 +16,7 @@ def separable(X, y, weight=None, positive=False):
     return linprog(np.zeros(sides.shape[1]), A_ub=-sides, b_ub=-np.ones(len(sides)), bounds=bounds).status == 0
 
 
+@at_most(2)
 @pytest.mark.parametrize("alpha", [0.0, None, 0.2, 10.0])
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # there is no minimiser with alpha = 0

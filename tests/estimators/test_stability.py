@@ -21,7 +21,7 @@ import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError, NothingFoundWarning
 from hardthresh.estimators.selectors import stability
 from hardthresh.selection import complementary_pairs, low_probability_bound
-from levels import at
+from levels import at, at_most
 
 pytestmark = pytest.mark.filterwarnings("ignore::hardthresh.core.errors.NothingFoundWarning")
 
@@ -66,6 +66,7 @@ def by_hand(estimator, X, y, pairs, **params):
     return shares, both
 
 
+@at_most(3)
 @pytest.mark.parametrize("name", MODELS)
 def test_frequencies_are_those_of_fits_to_each_half(name):
     estimator, y = MODELS[name]

@@ -7,7 +7,7 @@ import pytest
 
 from hardthresh.core import InvalidInputError, Status
 from hardthresh.limited import AdaptiveHybrid, ArraySource, CostModel, Learner, learn
-from levels import only_at
+from levels import at_most, only_at
 
 D, S, OBSERVED = 60, 4, 10
 
@@ -63,6 +63,7 @@ class Diary(ArraySource):
         return learner.final_state(), observed, learner
 
 
+@at_most(2)
 @pytest.mark.parametrize("kind", ["independent", "ar", "equicorrelated", "rescaled", "shifted", "noisy"])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_it_finds_the_support(kind, seed):
@@ -79,6 +80,7 @@ def test_it_finds_the_support(kind, seed):
     assert distance < 4 * noise * np.sqrt(S / 6000)  # as good as if everything had been observed
 
 
+@at_most(1)
 @pytest.mark.parametrize("kind", ["independent", "ar", "shifted"])
 def test_coefficients_are_least_squares_on_what_was_observed(kind):
     """Over all examples on which the support was observed, exploration and exploitation alike."""
@@ -93,6 +95,7 @@ def test_coefficients_are_least_squares_on_what_was_observed(kind):
     assert learner.meter.examples == len(y)
 
 
+@at_most(1)
 @pytest.mark.parametrize("kind", ["independent", "ar", "rescaled"])
 def test_units_do_not_matter(kind):
     X, y, _ = table(kind)
@@ -107,6 +110,7 @@ def test_units_do_not_matter(kind):
     np.testing.assert_allclose(other.intercept, -3.7 * plain.intercept + 20 - centre @ other.w, atol=1e-7)
 
 
+@only_at("pairs")
 def test_powers_of_two_change_no_bit():
     X, y, _ = table("ar")
     scale = 2.0 ** np.random.default_rng(5).integers(-20, 20, D)
@@ -115,6 +119,7 @@ def test_powers_of_two_change_no_bit():
     assert other.intercept == 0.25 * plain.intercept
 
 
+@only_at("pairs")
 def test_the_order_of_attributes_does_not_matter_to_a_clear_support():
     """Which examples explore which attributes depends on their order, so candidates may differ, and with them the time
     at which a support is found. Once it is found at the same time, the same examples make the coefficients."""
@@ -138,6 +143,7 @@ def test_where_everything_is_affordable_it_is_least_squares_with_selection():
     np.testing.assert_allclose(everything.w, least_squares(X, y)[0], rtol=1e-8)
 
 
+@at_most(1)
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e5 / 3])
 def test_duplicates_and_constants(value):
     X, y, truth = table()
@@ -221,6 +227,7 @@ class TestPrices:
         costs = {p: 2.0 if p % 2 else 5.0 for p in range(D // 3)}
         return X, y, truth, panels, costs
 
+    @at_most(1)
     @pytest.mark.parametrize("prediction_budget", [None, 12.0, 7.0])
     def test_budgets_are_kept_and_panels_whole(self, prediction_budget):
         X, y, truth, panels, costs = self.priced()
@@ -240,6 +247,7 @@ class TestPrices:
         else:
             assert np.isin(state.support[np.abs(state.w[state.support]) > 0.5], np.flatnonzero(truth)).all()
 
+    @only_at("pairs")
     def test_equal_prices_of_any_size_are_no_prices(self):
         X, y, _ = table()
         priced = learn(
@@ -294,6 +302,7 @@ def stored_numbers(thing):
     return 1
 
 
+@only_at("pairs")
 def test_memory_does_not_grow_with_the_stream():
     """O(d + s'^2), the learning curve and the answers under way included."""
     sizes = []

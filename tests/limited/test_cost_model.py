@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hardthresh.arrays import top_k
 from hardthresh.core.errors import CapabilityError, InvalidInputError
 from hardthresh.limited import CostModel
+from levels import only_at
 
 
 @st.composite
@@ -73,6 +74,7 @@ def test_a_bundle_is_whole_panels_and_costs_the_same(data, cost_model):
     np.testing.assert_array_equal(cost_model.whole_panels(bundle), bundle)
 
 
+@only_at("pairs")
 @given(st.data(), any_market)
 def test_blocks_partition_the_rest_and_each_is_affordable(data, cost_model):
     support = subset(data, cost_model, cost_model.prediction_limit)
@@ -96,6 +98,7 @@ def test_with_equal_prices_there_are_as_few_blocks_as_can_be(data, cost_model):
         assert cost_model.partition(support).max() + 1 == ceil((d - s) / (observed - s))
 
 
+@only_at("pairs")
 @given(st.data(), any_market)
 def test_a_choice_keeps_within_its_limits(data, cost_model):
     score, count = scores(data, cost_model), data.draw(st.integers(0, cost_model.n_features))
@@ -111,6 +114,7 @@ def test_a_choice_keeps_within_its_limits(data, cost_model):
         np.testing.assert_array_equal(chosen, top_k(score, min(count, int(limit * (1 + 1e-9)))))
 
 
+@only_at("pairs")
 @given(st.data(), any_market)
 def test_an_extension_keeps_within_the_budget_and_the_support(data, cost_model):
     support, score = subset(data, cost_model, cost_model.budget), scores(data, cost_model)

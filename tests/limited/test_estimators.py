@@ -33,7 +33,7 @@ from hardthresh.limited import (
     LogisticHybrid,
     learn,
 )
-from levels import only_at, reaches
+from levels import at_most, only_at, reaches
 
 D, TRUTH = 24, [3, 10, 17]
 NAMES = [f"lab {j}" for j in range(D)]
@@ -109,6 +109,7 @@ def test_it_finds_the_attributes_and_says_what_it_cost():
     assert curve["squared_error"][-5:].mean() == pytest.approx(0.09, rel=0.4)  # the variance of the noise
 
 
+@only_at("pairs")
 def test_the_lines_of_the_issue():
     """As they stand there, but for the size of the table of the solvers."""
     rng = np.random.default_rng(0)
@@ -154,6 +155,7 @@ def test_the_lines_of_the_issue():
     assert np.sum((again.w - truth) ** 2) < 0.1 * np.sum((w0 - truth) ** 2)
 
 
+@at_most(1)
 def test_fit_is_fit_source_of_the_shuffled_table(kind):
     estimator, target = kind
     X, y = table()
@@ -165,6 +167,7 @@ def test_fit_is_fit_source_of_the_shuffled_table(kind):
     assert not np.array_equal(model.coef_, estimator(3, 8, random_state=6).fit(X, target(y)).coef_)
 
 
+@at_most(2)
 @pytest.mark.parametrize("pieces", [[2400], [1, 2399], [700, 3, 1, 896, 800], [240] * 10])
 def test_in_pieces_it_learns_the_same(kind, pieces):
     estimator, target = kind
@@ -216,6 +219,7 @@ def test_partial_fit_goes_on_after_fit():
     assert model.support_.tolist() == TRUTH
 
 
+@at_most(2)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
 def test_kinds_of_numbers(kind, dtype):
     estimator, target = kind
@@ -226,6 +230,7 @@ def test_kinds_of_numbers(kind, dtype):
     assert_array_equal(model.predict(X), model.predict(X.astype(np.float64)))
 
 
+@at_most(2)
 @pytest.mark.parametrize("container", [sp.csr_array, sp.csc_matrix, sp.coo_array])
 def test_sparse_tables(kind, container):
     estimator, target = kind
@@ -310,6 +315,7 @@ def test_predictions_need_a_fitted_model(kind):
 # budgets and prices
 
 
+@at_most(3)
 @pytest.mark.parametrize(
     "settings",
     [
@@ -581,6 +587,7 @@ def test_classes_that_make_no_sense():
         model.partial_fit(X[:500], labels(y)[:500]).partial_fit(X[:2], ["dead", "ill"])
 
 
+@at_most(3)
 @pytest.mark.parametrize("pair", [["ill", "well"], [0, 1], [2, 1], [False, True], [-1.0, 1.0]])
 def test_labels_of_any_kind(pair):
     X, y = table()
@@ -800,6 +807,7 @@ def test_a_strategy_with_an_end_has_no_more_questions():
 # storing
 
 
+@at_most(3)
 @pytest.mark.parametrize("count", [0, 1, 31, 33, 200, 600, 1000])
 def test_a_stored_learner_goes_on_as_if_nothing_had_happened(tmp_path, count):
     learner = teach(regression().start(D, NAMES), count)
@@ -912,6 +920,7 @@ def test_it_gives_the_frames_that_were_asked_for(container):
     assert list(out.columns) == ["lab 3", "lab 10", "lab 17"]
 
 
+@at_most(1)
 def test_pipelines_and_cross_validation(kind):
     estimator, target = kind
     X, y = table()
@@ -1035,6 +1044,7 @@ def test_predictions_of_a_source_that_ends_while_it_is_read():
     assert predicted.shape == (5,)
 
 
+@only_at("pairs")
 def test_the_end_of_a_linear_program_is_no_trouble():
     X, y = table()
     X = X - X.mean(axis=0)

@@ -32,6 +32,7 @@ from hardthresh.limited import (
     learn,
 )
 from hardthresh.limited.sources.journal_file import _checksum
+from levels import at_most, only_at
 
 pytestmark = pytest.mark.usefixtures("no_disk")
 
@@ -460,6 +461,7 @@ def test_on_a_full_disk_nothing_is_bought(path):
     assert len(answers(path)) == 1
 
 
+@only_at("pairs")
 def test_an_answer_that_a_full_disk_kept_from_the_file_is_in_the_message(path):
     clinic = Clinic()
     journal = Journal(clinic.source(), path)
@@ -696,6 +698,7 @@ def test_an_answer_that_makes_no_sense_is_refused_even_if_its_checksum_is_right(
     assert not clinic.asked
 
 
+@at_most(4)
 @pytest.mark.parametrize("seed", range(40))
 def test_a_damaged_file_is_refused_or_gives_what_was_bought(path, seed):
     Journal(Clinic(absent=[3]).source(), path).draw(100).observe([0, 4])
@@ -730,6 +733,7 @@ def test_data_that_changed_are_refused(path):
     assert "has the target 2.0 for example 1, which has 5.0 now" in str(refused.value)
 
 
+@at_most(1)
 @pytest.mark.parametrize("whole_batch", [False, True])
 def test_a_refused_target_is_deleted_with_the_command_of_the_message(path, whole_batch):
     """Earlier versions bought the whole batch before they looked at its targets."""
@@ -773,6 +777,7 @@ def test_a_refused_target_is_paid_and_the_last_one_that_is():
     assert (source.meter.examples, source.meter.attributes) == (3, 9)
 
 
+@only_at("pairs")
 def test_an_algorithm_with_other_settings_is_refused(path):
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((300, 8)), rng.standard_normal(300)
@@ -806,6 +811,7 @@ def test_names_that_no_file_can_hold_are_refused(path, name):
         journal.draw(1)
 
 
+@only_at("pairs")
 def test_without_sqlite3_only_journals_are_missing(path, monkeypatch):
     monkeypatch.setitem(sys.modules, "sqlite3", None)
     monkeypatch.delitem(sys.modules, "hardthresh.limited.sources.journal_file")

@@ -40,6 +40,7 @@ def assert_same_study(calm, fire, kills):
     assert asked.total() - asked_calmly.total() <= kills  # the one answer under way
 
 
+@only_at("pairs")
 def test_with_a_journal(start, calm, tmp_path):
     fire, rng = tmp_path, np.random.default_rng(20)
     kinds = ["asked", "measured", "inserted", "committed", "outside"] * 4

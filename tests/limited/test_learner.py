@@ -24,6 +24,7 @@ from hardthresh.limited import (
 )
 from hardthresh.limited.learning_curve import WINDOWS, LearningCurve
 from hardthresh.storage import StorageError
+from levels import at_most
 
 N, D, OBSERVED = 1500, 12, 6
 ALGORITHMS = {
@@ -66,6 +67,7 @@ def converse(learner, X, y, most=None):
         answered += 1
 
 
+@at_most(2)
 @every
 def test_asking_and_telling_is_running(name):
     X, y = table()
@@ -79,6 +81,7 @@ def test_asking_and_telling_is_running(name):
         assert getattr(learner.meter, field) == getattr(ran.meter, field)
 
 
+@at_most(2)
 @every
 @pytest.mark.parametrize("count", [2, 7, 1000])
 def test_the_order_of_answers_does_not_matter(name, count):
@@ -112,6 +115,7 @@ def test_a_question_stays_until_it_is_answered(name):
         learner.tell(id_, X[id_, indices], y[id_])
 
 
+@at_most(3)
 @every
 @pytest.mark.parametrize("paid", [False, True])
 def test_another_example_takes_the_place_of_one_that_is_skipped(name, paid):
@@ -221,6 +225,7 @@ def test_a_learner_that_diverged_says_so_and_stays_finite():
         learner.ask()
 
 
+@at_most(2)
 @every
 def test_final_state_does_not_change_the_learner(name):
     X, y = table()
@@ -263,6 +268,7 @@ def test_the_meter_counts_what_was_told(name):
         assert learner.meter.max_per_example == most <= OBSERVED
 
 
+@at_most(2)
 @every
 def test_the_learning_curve_is_of_predictions_made_before_learning(name):
     """Each request is answered as a whole, with the model that asked it."""
@@ -309,6 +315,7 @@ def test_joined_windows_keep_their_totals(sizes):
     assert len(curve.counts) >= min(len(sizes), WINDOWS // 4)
 
 
+@at_most(1)
 @every
 @pytest.mark.parametrize("stages", [(0, 1, 5, 40, 41, 200), (333, 500, 777, 1200)])
 def test_a_stored_learner_goes_on_as_if_nothing_had_happened(name, stages, tmp_path):

@@ -10,6 +10,7 @@ from sklearn.metrics import log_loss
 
 from hardthresh.limited import ArraySource, CostModel, LogisticHybrid, learn
 from hardthresh.limited.algorithms.logistic import LogisticState, _loss, _moved
+from levels import at_most, only_at
 
 D, N, SUPPORT = 12, 6000, [1, 4, 7]
 
@@ -87,6 +88,7 @@ def test_the_model_stays_finite_whatever_comes(size):
     assert np.all(np.isfinite(state.information))
 
 
+@at_most(2)
 @pytest.mark.parametrize("kind", ["normal", "skewed", "steep", "binary"])
 def test_nearly_the_log_loss_of_logistic_regression_on_all_examples(kind):
     X, y = table(kind)
@@ -114,6 +116,7 @@ def test_the_null_model_knows_how_rare_the_positives_are(positives):
     )
 
 
+@only_at("pairs")
 def test_rare_positives_are_given_their_rate():
     X, y = table("rare")
     found = learn(LogisticHybrid(n_nonzero_coefs=3), ArraySource(X, y, n_observed=8, shuffle=False))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hardthresh.core import CapabilityError, InvalidInputError, Status
 from hardthresh.limited import ArraySource, CostModel, Exploitation, Exploration, Hybrid, Learner, learn
 from hardthresh.limited.algorithms.schedules import Geometric, scheduled
+from levels import only_at
 
 
 def table(n, d=11, noise=0.1, seed=0):
@@ -186,6 +187,7 @@ def test_a_round_that_was_not_cut_short_is():
     assert run.meter.examples == 170
 
 
+@only_at("pairs")
 @given(d=st.integers(2, 25), n_observed=st.integers(2, 25), s=st.integers(1, 24), B=st.integers(1, 70))
 def test_an_update_costs_what_the_paper_says(d, n_observed, s, B):
     """ceil(d/(s' - s)) B examples, |supp(theta) and J_i together| <= s' attributes of each of the i-th B."""
@@ -301,6 +303,7 @@ def test_a_zero_target_gives_an_empty_support():
         assert run.status is Status.SOURCE_EMPTY
 
 
+@only_at("pairs")
 def test_it_learns():
     X, y = table(20_000)
     for algorithm in (

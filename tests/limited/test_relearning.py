@@ -57,9 +57,9 @@ def fields(learner):
 @pytest.mark.parametrize("length", [None, 900])
 def test_the_same_answers_give_the_same_learner(algorithm, length):
     record = Record(algorithm, 640, length=length)
-    again, predictions = record.again()
+    again, lessons = record.again()
     assert fields(again) == fields(record.learner)
-    assert sum(map(len, predictions)) == record.learner.meter.examples
+    assert sum(len(lesson.predictions) for lesson in lessons) == record.learner.meter.examples
     for _ in range(64):
         for learner in (again, record.learner):
             number, indices = learner.ask()
@@ -86,9 +86,9 @@ def test_corrected_answers_give_what_the_right_ones_would_have_given(algorithm, 
 @pytest.mark.parametrize("withdraw", [{0}, set(range(32)), set(range(5, 300, 7))], ids=["one", "a batch", "many"])
 def test_the_questions_are_those_that_were_asked(algorithm, count, withdraw):
     record = Record(algorithm, count)
-    again, predictions = record.again(withdraw=withdraw)
+    again, lessons = record.again(withdraw=withdraw)
     told = set(record.told)
-    assert sum(map(len, predictions)) == len(told - withdraw)
+    assert sum(len(lesson.predictions) for lesson in lessons) == len(told - withdraw)
     assert again.query.indices.tolist() == record.learner.query.indices.tolist()
     assert again.state.phase == record.learner.state.phase
     assert np.all(np.isfinite(again.state.w))

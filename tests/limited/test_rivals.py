@@ -14,7 +14,7 @@ from hardthresh.core.randomness import Purpose, generator
 from hardthresh.limited import ArraySource, CostModel, DantzigSelector, Learner, RegularizedDualAveraging, learn
 from hardthresh.limited.algorithms import dantzig
 from hardthresh.limited.algorithms.dantzig import moments, selector
-from levels import only_at
+from levels import at_most, only_at
 
 both_gradients = pytest.mark.parametrize("gradient", ["truncated", "dense"])
 ALGORITHMS = {
@@ -62,6 +62,7 @@ def test_the_mean_over_all_explored_subsets_is_the_gradient(gradient):
     assert np.std(estimates, axis=0).max() > 0.1
 
 
+@at_most(1)
 @both_gradients
 def test_the_mean_over_many_examples_is_the_gradient_of_the_risk(gradient):
     """With the subsets that are really drawn: 2,500 gradients at one point, within five standard errors."""
@@ -177,6 +178,7 @@ def naive_selector(X, y, width, c, seed):
     return found.x[:d] - found.x[d:]
 
 
+@only_at("pairs")
 def test_the_dantzig_selector_against_its_twin():
     X, y = easy(700, 8, seed=3)
     learner, _ = told(DantzigSelector(8, c=0.7, seed=5), X, y, 8)
@@ -215,6 +217,7 @@ def test_an_easy_problem_within_the_budget(name):
     assert (result.meter.max_per_example, result.meter.attributes, result.meter.examples) == (5, 10000, 2000)
 
 
+@at_most(2)
 @every
 def test_with_every_attribute_there_is_nothing_random(name):
     X, y = easy(300)
@@ -230,6 +233,7 @@ def test_moments_of_whole_examples_are_those_of_the_table():
     np.testing.assert_allclose(first, X.T @ y / 600, atol=1e-12)
 
 
+@at_most(1)
 @every
 def test_another_seed_sees_other_attributes(name):
     X, y = easy(300)
@@ -238,6 +242,7 @@ def test_another_seed_sees_other_attributes(name):
     assert np.any(states[0] != states[2])
 
 
+@at_most(1)
 @every
 def test_a_stored_run_goes_on(name, tmp_path):
     X, y = easy(400)
@@ -254,6 +259,7 @@ def test_a_stored_run_goes_on(name, tmp_path):
     assert resumed.meter.attributes == straight.meter.attributes == 2000
 
 
+@at_most(2)
 @every
 def test_states_are_not_changed_by_what_comes_after(name):
     X, y = easy(400)

@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 
 from hardthresh.core.errors import HardThreshError, InvalidInputError, MissingDependencyError
 from hardthresh.limited import AdaptiveHybrid, ArraySource, CallbackSource, FileSource, Journal, RowSource, learn
+from levels import at_most
 
 N, D, OBSERVED = 700, 12, 4
 NAMES = [f"x{j}" for j in range(D)]
@@ -160,6 +161,7 @@ def learned(source):
     return result.w.tobytes(), result.intercept, counts, result.learning_curve["squared_error"].tobytes()
 
 
+@at_most(2)
 @pytest.mark.usefixtures("no_disk")
 @pytest.mark.parametrize(
     ("make", "reference"), [(make, array) for make in WITH_LENGTH] + [(make, unknown) for make in WITHOUT]
@@ -175,6 +177,7 @@ def test_every_source_gives_the_same_bits(tmp_path, make, reference):
     assert len(source.draw(1)) == 0
 
 
+@at_most(2)
 @pytest.mark.usefixtures("no_disk")
 @pytest.mark.parametrize(
     ("make", "reference"),

@@ -46,6 +46,7 @@ def test_two_programs_on_an_old_file_buy_each_answer_once(begin, calm, tmp_path,
     assert_bought_once(tmp_path, calm, 2)
 
 
+@only_at("pairs")
 @needs_fork
 def test_two_programs_on_a_file_with_a_write_ahead_log(begin, calm, tmp_path):
     assert begin("with_journal", tmp_path, ["committed", 30])() == [-signal.SIGKILL]

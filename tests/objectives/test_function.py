@@ -14,7 +14,7 @@ from hardthresh.core.meter import Meter
 from hardthresh.objectives import Function, LinearModel, derivatives
 from hardthresh.solvers import IHT, FixedBatch, HardThresholdingPursuit, ProbabilisticIHT, StochasticIHT
 from hardthresh.steps import Fixed
-from levels import in_turn
+from levels import at_most, in_turn
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((120, 15))
@@ -108,6 +108,7 @@ WAYS = {"given": given_functions, "torch": torch_functions, "jax": jax_functions
 every_way = pytest.mark.parametrize("way", WAYS)
 
 
+@at_most(1)
 @every_way
 def test_every_way_to_say_it_is_the_same_function(way):
     at = MODEL.evaluate(W)
@@ -124,6 +125,7 @@ def test_every_way_to_say_it_is_the_same_function(way):
         assert f.check_gradient(W) < 1e-7
 
 
+@at_most(2)
 @every_way
 def test_a_mini_batch_is_that_of_the_linear_model(way):
     for name, f in WAYS[way]().items():
@@ -139,6 +141,7 @@ def test_a_mini_batch_is_that_of_the_linear_model(way):
         np.testing.assert_allclose(some.rows(np.array([1, 1])).value(W), MODEL.rows(np.array([50])).value(W))
 
 
+@at_most(1)
 @in_turn(
     "solver,way",
     [None, IHT(), HardThresholdingPursuit(), ProbabilisticIHT(), StochasticIHT(step=0.3, batch=FixedBatch(30))],

@@ -1,5 +1,7 @@
 """Second derivatives of any function: differences, columns of the Hessian, and whether it is constant."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -129,8 +131,7 @@ def smooth_and_not():
     }
 
 
-@pytest.mark.parametrize("name", smooth_and_not())
-@pytest.mark.parametrize("library", ["jax", "torch"])
+@pytest.mark.parametrize(("library", "name"), list(product(["jax", "torch"], smooth_and_not())))
 def test_only_quadratics_have_a_constant_hessian(name, library):
     fn, quadratic = smooth_and_not()[name]
     if library == "jax":

@@ -198,6 +198,7 @@ def test_slopes_are_powers_of_the_condition_number(scripts):
     assert study.slope(rows, "best", "found") == pytest.approx(0.5)
 
 
+@only_at("pairs")
 def test_other_seeds_have_other_data(scripts):
     for name in SMALL:
         if name in ("fig2_gaussian", "figs5to7_completion", "approximate_projections"):

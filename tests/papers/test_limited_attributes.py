@@ -12,7 +12,7 @@ from hardthresh.cli.reproduce import load_runner
 from hardthresh.datasets.files import DatasetError
 from hardthresh.limited import AdaptiveHybrid, ArraySource, CostModel, Exploration
 from hardthresh.limited.learner import Learner
-from levels import only_at
+from levels import at_most, only_at
 
 PAPERS = Path(__file__).resolve().parents[2] / "papers"
 
@@ -79,6 +79,7 @@ def test_the_stream_of_the_paper(scripts):
     np.testing.assert_array_equal(truth, drawn_truth)
 
 
+@at_most(4)
 @pytest.mark.parametrize("kind", ["ar5", "equi3", "normal", "sigma5", "scales", "d1000", "n27"])
 def test_the_data_of_the_robustness_table(scripts, kind):
     common = scripts("_common")
@@ -95,6 +96,7 @@ def test_the_data_of_the_robustness_table(scripts, kind):
     assert common.test_excess(X_test, y_test, truth)(truth, 0.0) == 0.0
 
 
+@only_at("pairs")
 def test_follow_measures_a_run_at_the_given_points(scripts):
     common = scripts("_common")
     X, y, _, _, truth = common.data("paper", 0, 0.03)
@@ -211,6 +213,7 @@ def test_gradients_of_exploring_dual_averaging_are_unbiased(scripts, gradient):
     np.testing.assert_allclose(mean, 2 * (w @ X0 - Y0) * X0, atol=1e-12)
 
 
+@only_at("pairs")
 def test_exploring_dual_averaging_explores_in_few_rounds(scripts):
     common = scripts("_common")
     algorithm = scripts("_dual_averaging").ExploringDualAveraging(2, 30.0, seed=1)
@@ -234,6 +237,7 @@ def test_rates_of_the_theorems(scripts):
     assert theorems.RATES["exploitation"] == pytest.approx(1 - 0.25 * 2 * 0.2 * 0.6)
 
 
+@at_most(1)
 @pytest.mark.parametrize(
     ("part", "value", "most"), [("batch", 50, 20), ("right support", 100, 6), ("exploration over s' - s", 28, 34)]
 )
@@ -244,6 +248,7 @@ def test_runs_of_the_theorems_make_all_updates(scripts, part, value, most):
     assert found["excess"][-1] < 0.1 * found["excess"][0]
 
 
+@only_at("pairs")
 def test_rounds_of_hybrid(scripts):
     found = scripts("theorems").run("rounds", 4, seed=0)
     assert len(found["ends"]) == 4
@@ -251,6 +256,7 @@ def test_rounds_of_hybrid(scripts):
     assert found["ends"] == found["excess"][8::8]
 
 
+@only_at("pairs")
 def test_all_attributes_take_two_blocks_and_every_s(scripts):
     theorems = scripts("theorems")
     for setting, s in ((theorems.with_all(480), 6), (theorems.with_all(240, 24), 48)):

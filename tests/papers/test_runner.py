@@ -14,7 +14,7 @@ import pytest
 
 from hardthresh.cli.reproduce import load_runner
 from hardthresh.core.errors import InvalidInputError
-from levels import at, only_at
+from levels import at, at_most, only_at
 
 PAPERS = Path(__file__).parents[2] / "papers"
 
@@ -422,6 +422,7 @@ def test_expected_rows_belong_to_items(runner):
             assert {*library._toml(paper, "spread").get(name, {})} == {claim.key for claim in claims}, f"{paper}/{name}"
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("full", [False, True])
 def test_cells_have_names_and_keys_of_their_own(runner, tmp_path, full):
     library = runner.Library(PAPERS)
@@ -445,6 +446,7 @@ def drawn(cells):
     return found
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("full", [False, True])
 def test_no_seed_draws_the_data_of_the_next(runner, full):
     """Only cells without a seed, such as an example of a paper, are in both."""
@@ -465,6 +467,7 @@ def made_up(item, full, seed):
     ]
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("full", [False, *at("pairs", [True])])
 def test_items_report_exactly_the_expected_numbers(runner, full):
     """No row that misses its number, and no number that nothing checks."""
@@ -529,6 +532,7 @@ def test_a_made_up_race_has_the_fields_of_a_real_one(runner):
     assert real.search(problem, [0.1, 0.2], 3).keys() == real.example("fixed", 0).keys()
 
 
+@at_most(1)
 @pytest.mark.parametrize("name", ["fig2_fixed_step", "fig2_target", "algorithm2"])
 def test_an_item_from_its_cells_to_its_figure(runner, name):
     """The experiment in small: its numbers are those that are expected, and the figure can be drawn."""

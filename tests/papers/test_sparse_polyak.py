@@ -34,7 +34,7 @@ from hardthresh.steps import (
     SparsePolyak,
     restricted_smoothness_ar1,
 )
-from levels import only_at
+from levels import at_most, only_at
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LOSS = {"linear": "squared", "logistic": "logistic"}
@@ -537,6 +537,7 @@ def sparse_polyak_in_numpy(X, y, s, passes):
     return best
 
 
+@at_most(1)
 @pytest.mark.parametrize(
     ("name", "column", "rows", "published"),
     [
@@ -601,6 +602,7 @@ def test_what_is_followed_is_what_the_states_say():
     np.testing.assert_allclose(followed["error"], [np.sum((state.w - problem.truth) ** 2) for state in states])
 
 
+@only_at("pairs")
 def test_the_best_fixed_step_is_at_least_as_fast_as_any_of_the_grid():
     settings = {"model": "linear", "d": 80, "s": 6, "s_star": 3, "seed": 0, "limit": 400}
     problem = planted("linear", 80, 6, 3, 0)
@@ -645,6 +647,7 @@ def test_the_vector_of_theorem_2_minimises_on_the_support():
     np.testing.assert_allclose(setting.gradient[support], 0.0, atol=1e-13)
 
 
+@only_at("pairs")
 def test_the_lemmas_by_their_definitions():
     """Lemma 3 by projections, Lemma 5 by values of f, at the first steps of a run."""
     problem, k, k_star, smoothness, _ = theorems.regression("correlated", 0)
@@ -711,6 +714,7 @@ def test_the_gradient_of_a_corollary_is_that_of_the_noise():
     assert found["gradient_over_bound"] == pytest.approx(found["gradient"] / bound)
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("model_name", ["linear", "logistic"])
 def test_the_lemmas_of_the_models_hold(model_name):
     found = corollaries.lemma(model_name, seed=3)

@@ -63,6 +63,7 @@ def many():
     return ht.SparseLinearRegression(n_nonzero_coefs=3).fit(noise, rng.standard_normal(50)).alternatives(tolerance=0.5)
 
 
+@only_at("pairs")
 def test_many_sets_and_features_are_cut_and_said_to_be(many):
     found = many
     ax = plot_alternatives(found, Figure(figsize=(8, 6)).subplots())
@@ -107,6 +108,7 @@ def report_of(model, folder, **given):
     return part_of(write_report(model, folder / "report.html", **given).read_text(encoding="utf-8"))
 
 
+@only_at("pairs")
 def test_the_report_has_the_chart_and_says_that_all_are_known(tmp_path):
     proved = NOISY.alternatives(most=20, time_limit=None)
     assert proved.complete
@@ -117,6 +119,7 @@ def test_the_report_has_the_chart_and_says_that_all_are_known(tmp_path):
     assert page.count("<svg") == 2
 
 
+@only_at("pairs")
 def test_the_report_does_not_say_that_there_is_no_other_set_where_one_was_asked_for(tmp_path):
     proved = NOISY.alternatives(most=1, time_limit=None)
     assert proved.more
@@ -130,6 +133,7 @@ def test_the_report_looks_for_twenty_sets(tmp_path):
     assert f"{len(NOISY.alternatives(most=20).supports)} sets within 2 % of" in report_of(NOISY, tmp_path)
 
 
+@only_at("pairs")
 @pytest.mark.parametrize(
     ("model", "sentence"),
     turn(

@@ -106,6 +106,7 @@ def measure(browse, tmp_path):
     return measure
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("width", [400, *at("pairs", [1200])])
 def test_nothing_is_cut_off_or_too_small(measure, report, width):
     assert measure(report, width) == ["10 charts"]
@@ -128,6 +129,7 @@ FAMILIES = {
 }
 
 
+@only_at("pairs")
 @pytest.mark.parametrize(
     ("family", "width"), [("classes", 400), *at("pairs", [(one, w) for one in FAMILIES for w in (400, 1200)])]
 )
@@ -190,6 +192,7 @@ onload = () => {{
 """
 
 
+@only_at("pairs")
 def test_the_slider_shows_one_model_at_a_time_and_announces_it(browse, report, classifier, tmp_path):
     frame = tmp_path / "frame.html"
     frame.write_text(DRIVE.format(page=escape(report.as_uri())), encoding="utf-8")
@@ -224,6 +227,7 @@ def test_the_report_can_be_printed(browse, report, tmp_path):
     assert 3 <= len(re.findall(rb"/Type\s*/Page\b", paper.read_bytes())) <= 12
 
 
+@only_at("pairs")
 def test_the_console_is_heard(browse, tmp_path):
     """These tests can fail: a page with an error in a script is noticed."""
     page = tmp_path / "broken.html"
@@ -243,6 +247,7 @@ def test_the_report_itself_forbids_loading(browse, report):
     assert all("Content Security Policy" in message for message in console)
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("width", [300, 900])
 def test_a_table_that_goes_on_has_a_shadow_at_its_side(browse, build, tmp_path, width):
     page, picture = tmp_path / "table.html", tmp_path / "table.png"
@@ -256,6 +261,7 @@ def test_a_table_that_goes_on_has_a_shadow_at_its_side(browse, build, tmp_path, 
     assert row[3] > 0.99  # nothing is to the left of the first column
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("width", [400, *at("pairs", [1200])])
 def test_nothing_of_a_comparison_is_cut_off_or_too_small(measure, tmp_path, width):
     entrants = ["hardthresh", "lasso", "omp", "ridge"]

@@ -9,6 +9,7 @@ import pytest
 import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.report import plot_comparison, write_comparison
+from levels import only_at
 
 DATE = datetime.date(2026, 11, 28)
 
@@ -23,6 +24,7 @@ def comparison():
     return ht.compare(X, y, entrants=["hardthresh", "lasso", "forest"], folds=3, feature_names=names)
 
 
+@only_at("pairs")
 def test_each_method_is_drawn_at_its_loss_with_its_error(comparison):
     ax = plot_comparison(comparison)
     tips = {artist.get_gid() for artist in ax.get_children() if artist.get_gid()}

@@ -136,6 +136,7 @@ def test_a_cross_validated_classifier_is_told_in_full(classifier, drawn_classifi
     }
 
 
+@only_at("pairs")
 def test_the_table_has_every_chosen_feature_with_its_numbers(classifier, report):
     page = report(classifier)
     row = {name: np.flatnonzero(classifier.feature_names_in_ == name)[0] for name in classifier.get_feature_names_out()}
@@ -155,6 +156,7 @@ def test_the_certificate_is_told_word_for_word(classifier, report):
         assert line.partition(": ")[2] in page.text
 
 
+@only_at("pairs")
 def test_what_is_proved_is_not_said_to_be_unproved(report):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((400, 12))
@@ -196,6 +198,7 @@ def test_no_better_exchange_is_no_proof(regression, report):
     assert "strong evidence" not in page.text
 
 
+@only_at("pairs")
 @pytest.mark.parametrize(("k", "kind"), [*at("pairs", [(1, "scroll")]), (40, "scroll"), (41, "scroll long")])
 def test_up_to_forty_rows_a_picture_of_the_page_has_the_whole_table(build, tmp_path, k, kind):
     text = write_report(build(k, 100), tmp_path / "report.html").read_text(encoding="utf-8")
@@ -227,6 +230,7 @@ def test_columns_that_were_not_standardised_have_no_second_coefficient(report):
     assert "One unit more of feature 1" in page.text
 
 
+@only_at("pairs")
 def test_features_without_names_are_said_to_be_counted_from_zero(report, regression, classifier):
     assert "Features are counted from 0." in report(regression).text
     assert "counted from 0" not in report(classifier).text
@@ -275,6 +279,7 @@ def test_lone_surrogates_are_replaced(build, report):
     assert "a b" in page.text
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("model", ["classifier", "regression"])
 def test_the_report_loads_nothing_from_the_network(regression, drawn_report, drawn_classifier, tmp_path, model):
     if model == "regression":
@@ -307,6 +312,7 @@ def test_links_inside_the_page_lead_somewhere_and_no_name_is_used_twice(drawn_cl
     assert {*wanted} <= {*names}
 
 
+@only_at("pairs")
 def test_the_report_is_accessible_to_screen_readers(classifier, report):
     """What a screen reader needs: a language, a title, headers of tables, words for each chart."""
     page = report(classifier, data_summary=DATA)
@@ -329,6 +335,7 @@ def test_equal_input_gives_an_equal_file(classifier, drawn_report, tmp_path):
     assert source(tmp_path) == first
 
 
+@only_at("pairs")
 def test_writing_leaves_matplotlib_as_it_was(regression, drawn_report):
     import matplotlib
     import matplotlib.pyplot as plt
@@ -477,11 +484,13 @@ def test_what_a_criterion_pays_for_is_said(criterion, price, report):
     assert "CVCV" not in text
 
 
+@only_at("pairs")
 def test_no_output_says_that_features_explain(classifier, regression, build_grid, report):
     for model in (classifier, regression, build_grid(0, found=False)):
         assert "explain" not in report(model).text.lower()
 
 
+@only_at("pairs")
 def test_perfect_separation_is_a_warning(build, report):
     model = build(2, 9)
     assert "perfectly separated" not in report(model).text

@@ -13,6 +13,7 @@ from hardthresh.core.numbers import mean_and_error, number, signed
 from hardthresh.estimators.facts import read
 from hardthresh.report import write_report
 from hardthresh.report.slider import positions
+from levels import only_at
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +46,7 @@ def test_each_position_is_a_model_of_the_path(counts):
     assert max(bar.length for one in found for bar in one.features) == 100
 
 
+@only_at("pairs")
 def test_rows_without_weight_are_not_counted(counts, tmp_path):
     X, model = counts
     y = np.random.default_rng(3).poisson(np.exp(0.5 * X[:, 1]))
@@ -67,12 +69,14 @@ def test_features_that_come_and_go_are_named():
     assert "EBIC" in two.says
 
 
+@only_at("pairs")
 def test_a_given_k_has_no_slider(regression, tmp_path):
     text = write_report(regression, tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<script>" not in text
     assert positions(read(regression), regression._loss, None) == []
 
 
+@only_at("pairs")
 def test_without_scripts_the_chosen_model_alone_is_shown(counts, tmp_path):
     _, model = counts
     text = write_report(model, tmp_path / "report.html").read_text(encoding="utf-8")

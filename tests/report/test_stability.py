@@ -84,6 +84,7 @@ def test_a_selection_that_is_not_fitted_is_refused(ax, tmp_path):
         write_report(selection, tmp_path / "report.html")
 
 
+@only_at("pairs")
 def test_the_report_shows_the_frequencies_and_the_statement(selection, tmp_path):
     text = write_report(selection, tmp_path / "report.html").read_text(encoding="utf-8")
     words = " ".join(text.split())

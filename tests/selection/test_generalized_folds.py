@@ -21,7 +21,7 @@ from hardthresh.solvers import minimize
 from hardthresh.solvers.working_set import refits
 from hardthresh.solvers.working_set.support_grid import different_refits
 from hardthresh.solvers.working_set.training_fold import TrainingFold
-from levels import in_turn
+from levels import in_turn, only_at
 from numpy_code import use_numpy
 
 BUDGETS = (0, 1, 2, 4, 7)
@@ -253,6 +253,7 @@ def test_the_supports_are_those_of_one_step_of_scoring_or_of_two(loss):
     assert (second_counts > 0) == (loss != "logistic")
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("loss", ["poisson", "gamma", "negative binomial"])
 def test_folds_choose_the_best_of_all_supports_where_effects_are_large(loss):
     """One step of scoring from the null model takes others in at least one of these folds."""

@@ -11,7 +11,7 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.selection import KnockoffPlan, knockoff_e_values, knockoff_threshold, select_by_e_values
 from hardthresh.selection.knockoff_plan import maximum_entropy_diagonal
 from hardthresh.selection.knockoffs import smallest_proportions
-from levels import draws
+from levels import at_most, draws
 
 CORRELATIONS = {
     "independent": np.eye(6),
@@ -141,6 +141,7 @@ def test_the_procedure_for_e_values_is_that_of_its_definition(e, fdr):
     assert_array_equal(selected, [j for j in range(d) if k and e[j] >= ordered[k - 1]])
 
 
+@at_most(1)
 @pytest.mark.parametrize("level", [0.1, 0.2])
 def test_coins_keep_the_level(level):
     """60 null statistics with random signs among 15 of positive sign: 4000 times, so that a standard error is .002."""

@@ -12,6 +12,7 @@ from hardthresh.core.randomness import Purpose, generator
 from hardthresh.objectives import LinearModel, MultiOutputModel
 from hardthresh.selection import null_p_value, null_test
 from hardthresh.solvers.start import starting_point
+from levels import at_most
 
 
 def data(seed, n=30, d=15, effect=0.0):
@@ -68,6 +69,7 @@ def test_it_is_close_to_the_share_of_all_orders(seed):
     assert abs(p_value(X, y) - exact) <= 4 * np.sqrt(exact * (1 - exact) / 200) + 1 / 200
 
 
+@at_most(1)
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_it_is_uniform_where_there_is_nothing_to_find(loss):
     """Of 200 values the number below a share of 5, 20 and 50 % is within four standard deviations of that share."""

@@ -27,7 +27,7 @@ from hardthresh.objectives import LinearModel, MultiOutputModel
 from hardthresh.selection import path
 from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet, minimize
 from hardthresh.solvers.working_set.tableau import Tableau
-from levels import in_turn
+from levels import at_most, in_turn
 
 FAST = WorkingSet(effort="fast")
 """What `path` chooses for linear models."""
@@ -228,6 +228,7 @@ def assert_consistent(run):
     )
 
 
+@at_most(3)
 @in_turn("kind,loss,seed", list(KINDS), ["squared", "logistic"], [0, 1])
 def test_numbers_of_a_path_are_about_as_good_as_alone(loss, kind, seed):
     """They are searched together, and are better or worse. Measured: the sum is 0.965 to 1.061 times theirs."""
@@ -241,6 +242,7 @@ def test_numbers_of_a_path_are_about_as_good_as_alone(loss, kind, seed):
     assert sum(run.value for run in runs) <= 1.08 * sum(alone)
 
 
+@at_most(5)
 @pytest.mark.parametrize("effort", ["fast", "balanced", "thorough"])
 @in_turn("kind,loss", list(KINDS), ["squared", "logistic"])
 def test_a_path_of_one_number_is_the_run_of_this_number(effort, loss, kind):
@@ -527,6 +529,7 @@ def tecator():
     return table.data[rows], table.target[rows]
 
 
+@at_most(1)
 @pytest.mark.parametrize("table", [spectra, tecator])
 @pytest.mark.parametrize("solver", [None, WorkingSet(effort="thorough")], ids=["balanced", "thorough"])
 def test_check_26_a_path_over_spectra_ends_at_minimisers(table, solver, monkeypatch):

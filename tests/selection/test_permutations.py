@@ -115,6 +115,7 @@ def test_targets_keep_their_weights_and_offsets_so_that_every_order_of_the_data_
         assert np.mean(ranks <= t) <= t
 
 
+@only_at("pairs")
 def test_a_signal_is_found_by_each_procedure():
     X, y = draw(2, signal=1.5)
     procedures = {

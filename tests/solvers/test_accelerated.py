@@ -12,7 +12,7 @@ from hardthresh.core import InvalidInputError, Status, StepRule, iterate, minimi
 from hardthresh.objectives import LinearModel, MatrixCompletion, MatrixRegression
 from hardthresh.solvers import IHT, AcceleratedIHT, ConstantMomentum, ExactMomentum, Momentum, NesterovMomentum
 from hardthresh.steps import Backtracking, ExactLineSearch, Fixed, Polyak, SparsePolyak
-from levels import at, only_at
+from levels import at, at_most, only_at
 
 
 def published(momentum, step=ExactLineSearch(), **settings):  # noqa: B008 - frozen
@@ -112,6 +112,7 @@ def test_the_local_rate_law():
     assert found == [149, 111, 63, 69]
 
 
+@only_at("pairs")
 def test_few_rows_where_a_constant_step_fails():
     problem = papers.gaussian_design(750, 20_000, 50, seed=0)
     f = LinearModel(problem.X, problem.y)
@@ -158,6 +159,7 @@ def test_no_setting_makes_it_rise(momentum, step, loss):
     assert (np.diff(run.history["value"]) <= 0).all()
 
 
+@at_most(1)
 @pytest.mark.parametrize("storage", ["dense", "factored"])
 def test_a_step_far_too_long_ends_where_only_rounding_is_left(storage):
     """Halved forty times, it may end where f is the same by rounding, and so may each of a thousand more."""

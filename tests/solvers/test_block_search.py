@@ -12,6 +12,7 @@ from hardthresh.solvers import HardThresholdingPursuit, choose_solver
 from hardthresh.solvers.block_search import MOST_COLUMNS, block_model, search, search_blocks
 from hardthresh.solvers.block_tableau import BlockChoice, BlockModel, tables
 from hardthresh.solvers.local_search import descend, grow
+from levels import at_most, only_at
 
 
 def correlated(seed, n_groups=9, n=60, rho=0.9, k=3):
@@ -31,6 +32,7 @@ def residual(X, y, columns):
     return np.mean((y - A @ np.linalg.lstsq(A, y)[0]) ** 2) / 2
 
 
+@only_at("pairs")
 def test_the_default_finds_the_best_groups_where_they_are_correlated():
     """Without the search it is 3 of 12."""
     found = {True: 0, False: 0}
@@ -231,6 +233,7 @@ def test_where_there_are_no_blocks_there_is_no_model():
     assert search_blocks(objective, Sparsity(2), at, support, 0.0) is None
 
 
+@at_most(2)
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
 def test_exchanges_of_units_find_most_of_the_best(rho):
     """Of 8 each: 7 or 8 of the doubly sparse, 8 of the overlapping ones, which are searched like whole groups."""

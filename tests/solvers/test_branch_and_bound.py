@@ -3,7 +3,7 @@
 import pickle
 import re
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -325,8 +325,10 @@ def test_a_search_with_many_nodes_ends_at_the_minimum(seed):
     assert run.value == pytest.approx(min(values(f, 4).values()), rel=1e-9)
 
 
-@pytest.mark.parametrize("limits", [{"_OWN": 5}, {"_OWN": 5, "_OWN_AT_ROOT": 5}, {"_PAIRED": 0}, {"_STEPS": 0}])
-@pytest.mark.parametrize("n", [12, 40])
+@pytest.mark.parametrize(
+    ("limits", "n"),
+    list(product([{"_OWN": 5}, {"_OWN": 5, "_OWN_AT_ROOT": 5}, {"_PAIRED": 0}, {"_STEPS": 0}], [12, 40])),
+)
 def test_large_problems_are_searched_to_the_same_answer(limits, n, monkeypatch):
     """Where no node has a diagonal of its own, and not all pairs are tried: with other limits on a small problem."""
     for name, value in limits.items():

@@ -12,6 +12,7 @@ from hardthresh.constraints import Rank, Sparsity
 from hardthresh.core import BaseObjective, CapabilityError, InvalidInputError, iterate, minimize
 from hardthresh.objectives import LinearModel, MatrixCompletion, MatrixRegression
 from hardthresh.solvers import ConjugateIHT, HardThresholdingPursuit
+from levels import at_most, only_at
 
 
 def completion(shape, rank, share, seed=0, noise=0.0, **settings):
@@ -33,6 +34,7 @@ def iterations_until(error, objective, constraint, solver, most=100):
     raise AssertionError
 
 
+@at_most(2)
 @pytest.mark.parametrize(
     ("shape", "rank", "share", "most"), [((512, 768), 60, 0.5, 13), ((800, 800), 8, 0.15, 11), ((300, 200), 5, 0.3, 15)]
 )
@@ -108,6 +110,7 @@ def test_linear_measurements_of_a_matrix():
     np.testing.assert_allclose(run.w, truth, atol=1e-6)
 
 
+@only_at("pairs")
 def test_small_singular_values_make_no_plateau():
     """Steps along the whole gradient bring in what the tangent space does not see."""
     rng = np.random.default_rng(4)

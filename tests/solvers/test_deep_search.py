@@ -7,6 +7,7 @@ from hardthresh import minimize
 from hardthresh.constraints import Sparsity
 from hardthresh.losses import Cox
 from hardthresh.objectives import LinearModel
+from levels import at_most
 
 
 def censored(seed, n=100, d=200, k=4):
@@ -24,6 +25,7 @@ def censored(seed, n=100, d=200, k=4):
     return LinearModel((X - X.mean(axis=0)) / X.std(axis=0), y, Cox("efron"), l2=1e-3)
 
 
+@at_most(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_no_exchange_improves_a_default_answer(seed):
     """Nothing is proved by it, but searches that are not deep miss such exchanges."""

@@ -17,6 +17,7 @@ from hardthresh.solvers import IHT, AcceleratedIHT, HardThresholdingPursuit, Wor
 from hardthresh.solvers.pursuit import bracket
 from hardthresh.solvers.refinement import FULL_SOLVE, refine
 from host_waits import HostWaits
+from levels import at_most
 
 CEILINGS = {
     (IHT, "squared"): (2, 29, 160),
@@ -47,6 +48,7 @@ def problem(loss):
     return LinearModel(torch.asarray(X), torch.asarray(y), loss=loss, l2=l2), LinearModel(X, y, loss=loss, l2=l2)
 
 
+@at_most(3)
 @pytest.mark.parametrize(("solver", "loss"), CEILINGS)
 def test_waits_and_operations_stay_below_their_ceilings(solver, loss):
     f, here = problem(loss)

@@ -16,7 +16,7 @@ from hardthresh.solvers import (
     minimize,
 )
 from hardthresh.steps import Backtracking, BarzilaiBorwein, ExactLineSearch
-from levels import reaches
+from levels import at_most, reaches
 
 SOLVERS = [
     IHT(),
@@ -40,6 +40,7 @@ def data(seed, n=60, d=200, k=3):
     return X, X @ w
 
 
+@at_most(3)
 @pytest.mark.parametrize("solver", SOLVERS, ids=repr)
 @pytest.mark.parametrize("mean", [0.0, 1e4])
 def test_the_order_of_the_rows_changes_no_number_of_iterations(solver, mean):

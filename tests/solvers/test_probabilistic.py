@@ -37,7 +37,7 @@ from hardthresh.solvers import (
     Vote,
 )
 from hardthresh.solvers.stochastic.estimates import estimate_with_noise
-from levels import only_at
+from levels import at_most, only_at
 
 PUBLISHED = {"alpha": 1.0, "eta1": 1e-4, "eta2": 1e-4, "delta0": 1.0, "delta_max": 10.0, "gamma": 2.0}
 
@@ -133,6 +133,7 @@ def test_the_stable_variant_has_no_floor():
     assert certify_point(f, Sparsity(10), run.state.at, run.support).smallest_L == pytest.approx(0.0208033, abs=1e-5)
 
 
+@at_most(4)
 @pytest.mark.parametrize("seed", range(200, 205))
 def test_nothing_has_to_be_tuned_on_batches(seed):
     f, support, best = regression(seed, 2000, 500, 20, noise=1.0, amplitudes=(0.2, 1.0))
@@ -156,6 +157,7 @@ def test_values_on_the_gradients_batch_do_not_converge():
     assert np.median(gaps) > 0.1
 
 
+@at_most(2)
 @pytest.mark.parametrize("share", [10.0, 100.0, 1e4])
 def test_a_large_alpha_does_no_harm(share):
     for seed in range(100, 103):
@@ -186,6 +188,7 @@ def test_the_scale_of_the_target_changes_no_bit(power):
     np.testing.assert_array_equal(other.w, 2.0**power * one.w)
 
 
+@only_at("pairs")
 def test_graphs_of_the_specification(generators):
     for p, graph, n, value in ((50, "chain", 250, 25.3376), (50, "chain", 500, 25.7344), (100, "chain", 200, 50.5266)):
         truth = generators.precision_matrix(p, graph)

@@ -1,6 +1,6 @@
 """The search by refits, for f that is not quadratic, against slow twins and against every support tried in turn."""
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from hardthresh.solvers.working_set import by_refits, refit_search, refits, runs
 from hardthresh.solvers.working_set.local_scores import Refit
 from hardthresh.solvers.working_set.refit_search import RefitSearch
 from hardthresh.solvers.working_set.refits import refit, refit_to_the_end
-from levels import draws, in_turn
+from levels import at_most, draws, in_turn
 from numpy_code import use_numpy
 
 NO_COLUMNS = np.empty(0, dtype=int)
@@ -241,6 +241,7 @@ def test_scores_within_bounds_are_those_of_the_quadratic_model():
     assert close
 
 
+@at_most(1)
 @in_turn("bounds,loss", [(0.0, np.inf), (-0.4, 0.3), (-3.0, 3.0)], ["logistic", "poisson"])
 def test_it_nearly_always_finds_the_best_subset_within_bounds(bounds, loss):
     """Every choice of three columns, each fitted by SciPy. Measured: 10 of 10; fewer than 9 would be worth a look."""
@@ -404,6 +405,7 @@ def test_scores_away_from_a_minimum_are_those_at_the_minimum_of_the_model():
         np.testing.assert_allclose(scores.costs()[i], rise, rtol=1e-4)
 
 
+@at_most(2)
 @pytest.mark.usefixtures("code")
 @pytest.mark.parametrize("seed", range(3))
 def test_near_copies_do_not_mislead_the_search(seed):
@@ -483,6 +485,7 @@ def test_a_search_ends_when_its_work_is_done(monkeypatch):
     assert values[0] > values[1] > values[2]
 
 
+@at_most(2)
 @pytest.mark.parametrize("seed", [0, 1, 3])
 def test_a_search_ends_near_the_lower_bound(monkeypatch, seed):
     """Where classes are separated, each refit would take many steps towards infinity."""
@@ -654,8 +657,9 @@ def test_a_refit_stays_where_products_overflow():
     assert not np.isfinite(value)
 
 
-@pytest.mark.parametrize("loss", [Huber(0.05), Huber(0.3), Quantile(0.3, 0.1), Quantile(0.5, 0.02)])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    ("loss", "seed"), list(product([Huber(0.05), Huber(0.3), Quantile(0.3, 0.1), Quantile(0.5, 0.02)], range(4)))
+)
 def test_repeated_rows_are_refitted_like_weights_where_few_have_curvature(loss, seed):
     """Rounding says whether a singular Hessian is regular, and must not say where a refit leads."""
     rng = np.random.default_rng(seed)

@@ -21,6 +21,7 @@ from hardthresh.solvers import HardThresholdingPursuit, WorkingSet, choose_solve
 from hardthresh.solvers.working_set.row_refits import refit_rows
 from hardthresh.solvers.working_set.rows import OutputBlock
 from hardthresh.solvers.working_set.tableau import Tableau
+from levels import at_most
 
 MODELS = {"multitask": "squared", "multinomial": "multinomial"}
 both = pytest.mark.parametrize("name", MODELS)
@@ -83,6 +84,7 @@ def reference(X, y, name, alpha, sample_weight=None, centred=True):
     return f(w), W - W.mean(axis=1, keepdims=True) if y.ndim == 1 and centred else W
 
 
+@at_most(1)
 @both
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("weighted", [False, True])

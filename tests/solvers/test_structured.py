@@ -19,7 +19,7 @@ from hardthresh.solvers import (
 )
 from hardthresh.steps import Backtracking
 from hardthresh.storage import load, save
-from levels import at
+from levels import at, at_most
 
 
 def correlated(seed=0, n=150, d=120, rho=0.9):
@@ -46,6 +46,7 @@ def structured(name, order):
 sets = pytest.mark.parametrize("name", ["sparsity", "groups", "double", "overlapping"])
 
 
+@at_most(1)
 @sets
 @pytest.mark.parametrize("seed", [0, *at("pairs", [1, 2])])
 def test_neither_order_nor_scale_changes_the_answer(name, seed):

@@ -26,7 +26,7 @@ from hardthresh.solvers.working_set import runs
 from hardthresh.solvers.working_set.effort import EFFORTS as ALL_EFFORTS
 from hardthresh.solvers.working_set.effort import Effort
 from hardthresh.solvers.working_set.model import Moves
-from levels import only_at
+from levels import at_most, only_at
 
 EFFORTS = ("fast", "balanced", "thorough")
 every = pytest.mark.parametrize("effort", EFFORTS)
@@ -90,6 +90,7 @@ def assert_best(run, best):
 # --- the best subset -------------------------------------------------------------------------------------------------
 
 
+@at_most(1)
 @every
 def test_it_finds_the_best_subset_of_independent_columns(effort):
     for seed in SEEDS:
@@ -104,6 +105,7 @@ def test_it_finds_the_best_four_of_independent_columns():
         assert_best(solve(LinearModel(X, y), Sparsity(4)), best_subset(X, y, 4))
 
 
+@at_most(1)
 @every
 def test_it_nearly_always_finds_the_best_subset_of_correlated_columns(effort):
     """Measured: 19 or 20 of 20 at each k; no guarantee, but fewer than 17 would be worth a look."""
@@ -199,6 +201,7 @@ def test_bounds_hold_at_every_iteration_from_any_start(loss, lower, upper):
         assert all(np.count_nonzero(state.w) <= 5 for state in states)
 
 
+@at_most(1)
 @every
 def test_it_nearly_always_finds_the_best_subset_within_bounds(effort):
     """Every choice of columns, each fitted within its bounds by SciPy. Measured: 20 of 20 each; fewer than 18 would be
@@ -899,6 +902,7 @@ def test_several_budgets_together_go_where_each_goes_alone(effort, loss, shared)
         assert state.settled == expected.settled
 
 
+@at_most(1)
 @every
 def test_several_budgets_of_a_classifier_together_on_many_columns(effort):
     """Where columns are let in on the way, and not all of them."""
@@ -1048,6 +1052,7 @@ def test_single_precision_never_loses_more_columns_to_rounding(effort):
     assert values[3] <= values[2] < 1e-3 * values[1]
 
 
+@at_most(2)
 @every
 @pytest.mark.parametrize("n", [12, 20])
 def test_single_precision_at_the_rank_is_hardly_ever_worse_than_below_it(effort, n):
@@ -1184,6 +1189,7 @@ class OnDisc(DenseDesign):
     screening_pullback = pullback
 
 
+@at_most(1)
 @pytest.mark.parametrize("effort", ["fast", "balanced"])
 def test_dear_data_are_read_few_times_for_nearly_the_same_fit(effort, monkeypatch):
     """The path goes to k on the Gram matrix, and its checkpoints are one reading: section 2.4 of scale.md.

@@ -15,6 +15,7 @@ from hardthresh.constraints import Coordinates, Edges, Groups
 from hardthresh.solvers import AcceleratedIHT, ConstantMomentum, ExactMomentum, NesterovMomentum
 from hardthresh.steps import ExactLineSearch, Fixed
 from hardthresh.storage import StorageError, load_notes
+from levels import at_most
 
 STORED = Path(__file__).parent / "stored"
 
@@ -49,6 +50,7 @@ def test_a_stored_thing_gives_what_it_gave(name):
         np.testing.assert_allclose(gives(thing, name), load_notes(path)["gives"], rtol=1e-6, atol=1e-9)
 
 
+@at_most(15)
 @every
 def test_stored_again_it_is_the_same(name, tmp_path):
     thing = read(STORED / f"{name}.json", name)

@@ -13,6 +13,7 @@ from hardthresh.core.registry import registered
 from hardthresh.estimators.linear.cross_validation import SparseLinearModelCV
 from hardthresh.estimators.linear.model import SparseLinearModel
 from hardthresh.storage import StorageError
+from levels import at_most
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 6))
@@ -91,6 +92,7 @@ def used(fitted, value):
             yield name
 
 
+@at_most(7)
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_model_that_predicts_nan_is_neither_saved_nor_loaded(fitted, value, tmp_path, monkeypatch):
     names = [*used(fitted, value)]

@@ -28,7 +28,7 @@ from hardthresh.solvers import IHT, BranchAndBound
 from hardthresh.steps import BarzilaiBorwein, Fixed, SparsePolyak
 from hardthresh.storage import StorageError, load_notes
 from hardthresh.storage.errors import reading
-from levels import in_turn, reaches
+from levels import at_most, in_turn, only_at, reaches
 
 
 @pytest.fixture
@@ -262,6 +262,7 @@ def fitted(request):
     return ESTIMATORS[request.param]().fit(frame, y), frame
 
 
+@at_most(3)
 def test_estimators_come_back(roundtrip, fitted):
     model, frame = fitted
     again = roundtrip(model)
@@ -276,6 +277,7 @@ def test_estimators_come_back(roundtrip, fitted):
         assert_same(model.predict_proba(frame), again.predict_proba(frame))
 
 
+@at_most(3)
 def test_the_certificate_comes_back(roundtrip, fitted):
     model, _ = fitted
     with pytest.raises(ht.core.HardThreshError, match="does not carry its training data"):
@@ -748,6 +750,7 @@ def test_a_killed_save_leaves_the_old_model(path, monkeypatch):
     assert [*path.parent.iterdir()] == [path]
 
 
+@only_at("pairs")
 def test_saves_and_loads_of_one_name_do_not_disturb_one_another(path):
     """Finding 12: readers failed while two writers were at work, and the writers too."""
     failures = []

@@ -57,3 +57,31 @@ def busy_study(path):
         study.tell(half, {second: 7.0}, "cem")
     study.give_back(back, "ben")
     return study
+
+
+CLASSES = """
+n_nonzero_coefs = 1
+budget_per_example = 2
+[target]
+name = "ill"
+kind = "class"
+levels = ["well", "ill"]
+[attributes.fever]
+unit = "K"
+range = [-1, 5]
+[attributes.smoker]
+kind = "yes/no"
+"""
+
+
+def study_of_classes(path):
+    """Return a study of two classes that has learned: those with a fever are ill, but for one in ten."""
+    study = Study.create(path, Terms.parse(CLASSES), "ann")
+    while not study.learned().questions.size:
+        for question in study.ask("ann", 1000):
+            number = question.number
+            fever = number % 4
+            ill = (fever > 1) != (number % 10 == 0)
+            values = {"fever": fever, "smoker": number % 3 == 0, "ill": "ill" if ill else "well"}
+            study.tell(number, {name: values[name] for name in question.needed}, "ann")
+    return study

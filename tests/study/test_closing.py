@@ -5,13 +5,13 @@ import re
 
 import numpy as np
 import pytest
-from study_helpers import answer
+from study_helpers import answer, study_of_classes
 
 import hardthresh as ht
 from hardthresh.study import Terms, drift, progress
 from hardthresh.study.closing import conclusions, save_model, write_study
 from hardthresh.study.outcomes import records_of
-from hardthresh.study.predicting import needed, predictions
+from hardthresh.study.predicting import predict, predictor
 
 DATE = datetime.date(2026, 11, 28)
 
@@ -75,6 +75,17 @@ def test_a_study_without_a_model_says_so(begin, tmp_path, no_charts):
     assert "nothing can be concluded" in page
 
 
+def test_of_two_classes_the_page_has_three_errors_and_log_odds(tmp_path, no_charts):
+    study = study_of_classes(tmp_path / "study.db")
+    words = in_words(write_study(study, tmp_path / "page.html").read_text(encoding="utf-8"))
+    for name in ("log loss", "Brier score", "share of errors"):
+        assert name in words
+    assert "Ill is predicted from fever." in words
+    assert "Positive coefficients speak for “ill”." in words
+    assert re.search(r"fever \+[\d.]+ log odds per K \+[\d.]+ log odds", words)
+    assert "ill: well or ill" in words
+
+
 def said(study):
     learned = study.learned()
     found = conclusions(
@@ -111,14 +122,12 @@ def test_the_saved_model_is_the_model_with_its_terms(busy, tmp_path):
 
 
 def test_predictions_need_only_what_the_model_needs(busy):
-    model, doubts = busy.model(), []
-    assert [attribute.name for attribute in needed(model, busy.terms)] == ["a1", "a6"]
-    records = [("row 1", {"a1": "1", "a6": 2, "x": "?"}), ("row 2", {"a6": 7.0, "a1": 0})]
-    found = predictions(model, busy.terms, records, on_doubt=doubts.append)
-    rows = np.zeros((2, 8))
-    rows[:, [1, 6]] = [[1.0, 2.0], [0.0, 7.0]]
-    np.testing.assert_allclose(found, rows @ model.coef_ + model.intercept_, rtol=1e-12)
-    assert doubts == ["row 2: a6 is 7, outside of -6 to 6"]
-    for bad, message in ({}, "row 1: a1 is missing"), ({"a1": "x", "a6": 0}, "row 1: a1 must be a number"):
-        with pytest.raises(ht.core.InvalidInputError, match=message):
-            predictions(model, busy.terms, [("row 1", bad)])
+    model, fitted = predictor(busy), busy.model()
+    assert [attribute.name for attribute in model.attributes] == ["a1", "a6"]
+    row = np.zeros((1, 8))
+    row[:, [1, 6]] = [[0.5, 7.0]]
+    found = predict(busy.terms, model, {"a6": 7.0, "a1": "0.5", "a2": 1.0})
+    np.testing.assert_allclose(found.value, row @ fitted.coef_ + fitted.intercept_, rtol=1e-12)
+    assert found.cautions == ("a6 is 7, outside of -6 to 6",)
+    with pytest.raises(ht.core.InvalidInputError, match="a1 is missing, which a prediction needs"):
+        predict(busy.terms, model, {"a6": 7.0})

@@ -240,6 +240,7 @@ def test_the_examples_that_were_learned_from(study):
     assert learned.prediction[:32].tolist() == [0.0] * 32
     assert learned.prediction[32:] == pytest.approx(np.full(32, learned.target[:32].mean()))
     assert learned.money.sum() == 256.0
+    assert [support.tolist() for support in learned.chosen] == [[], []]  # nothing was fitted yet
 
 
 def test_a_closed_study_can_only_be_read(study):

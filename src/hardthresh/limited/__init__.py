@@ -1,4 +1,11 @@
-"""Learning from examples whose attributes are bought one by one: sources, the meter, and the algorithms."""
+"""Learning from examples whose attributes have to be paid for: sources, the meter, and the algorithms.
+
+An *example* is a pair of a vector x of d *attributes* and a target y, such as a patient. An attribute is *observed* if
+its value was measured for this example; that has a price, and a panel of attributes is bought together. An algorithm
+returns a *query*: the attributes to observe of the next examples. The learner turns it into *questions*, one for each
+example; an *answer* has the values of the attributes that a question names, and the target. s is the largest number of
+non-zero coefficients, and s' the largest number of attributes that may be observed of one example.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The contract of an algorithm: which attributes of the next examples to observe, and what to learn from the answers.
 
-`Learner` asks on behalf of an algorithm, so an algorithm knows neither sources nor budgets spent; the user guide shows
-how to write one.
+`Learner` passes queries and answers between an algorithm and a source or a person. An algorithm depends neither on the
+source nor on what has been spent. The user guide shows how to write one.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from hardthresh.core.typing import Array
 from .cost_model import CostModel
 
 SMALLEST_BATCH = 32
-"""Examples whose answers are absorbed together, at least, unless fewer are left; arbitrary: 1 to 512 learn equally
-well, and smaller batches take more calls."""
+"""The smallest number of examples whose answers are absorbed together, unless fewer are left. Arbitrary: the results
+are equally good from 1 to 512, and smaller batches need more calls."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
-    """What to observe of the next examples.
+    """Which attributes to observe, and of how many of the next examples.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Query:
 @stored("state/observation")
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AlgorithmState:
-    """Everything that an algorithm needs to continue, in plain values and arrays, so that it can be stored.
+    """The state of an algorithm: everything that it needs to continue. Its plain values and arrays can be stored.
 
     Attributes
     ----------
@@ -93,15 +93,15 @@ State = TypeVar("State", bound=AlgorithmState)
 class Algorithm(ABC, Generic[State]):
     """Chooses what to observe, and learns from the answers; a frozen dataclass of settings.
 
-    A subclass needs `start`, `query` and `absorb`. The other methods have defaults that suit an algorithm for numbers
-    which never ends by itself. All answers to one query are absorbed together, so it makes no difference in which
-    pieces, or in which order, they arrive.
+    A subclass needs `start`, `query` and `absorb`. The other methods have defaults that suit an algorithm that predicts
+    numbers and has no limit of its own to the number of examples. All answers to one query are absorbed together, so
+    the order in which they arrive makes no difference.
     """
 
     takes_steps: ClassVar[bool] = False
-    """Whether it takes steps of a given length, which may be too long and make the coefficients diverge."""
+    """Whether it takes gradient steps of a given size; if that is too large, the coefficients diverge."""
     target: ClassVar[Literal["number", "class"]] = "number"
-    """What it predicts: numbers, or which of two classes, coded 0 and 1."""
+    """What it predicts: a number, or one of two classes, coded 0 and 1."""
 
     @abstractmethod
     def start(self, cost_model: CostModel, w0: Array | None = None, length: int | None = None) -> State:
@@ -126,31 +126,32 @@ class Algorithm(ABC, Generic[State]):
     def query(self, cost_model: CostModel, state: State) -> Query | None:
         """Return what to observe next, within the budget; None when the algorithm has finished.
 
-        The indices include the support of ``state.w``, which the learner uses to predict before it learns.
+        The indices increase, and include the support of ``state.w``, because the learner predicts each example before
+        it learns from it.
         """
 
     @abstractmethod
     def absorb(self, cost_model: CostModel, state: State, indices: Array, x: Array, y: Array) -> State:
-        """Return the state after some answers: x of shape (count, len(indices)), y of shape (count,)."""
+        """Return the state that has learned from answers: x of shape (count, len(indices)), y of shape (count,)."""
 
     def check_targets(self, y: Array) -> None:
-        """Raise InvalidInputError for finite numbers that are no targets; by default all are."""
+        """Raise InvalidInputError for finite numbers that are not valid targets; by default all are valid."""
         return
 
     def without_length(self, cost_model: CostModel, state: State) -> State:
-        """Return the state for a stream of unknown length, after one whose length was known."""
+        """Return the state without the length of the stream, when more examples arrive than were announced."""
         return replace(state, length=None)
 
     def response(self, linear: Array) -> Array:
-        """Return predictions of the target from the linear predictor; by default the same numbers."""
+        """Return predictions of the target from the linear predictor; by default the linear predictor itself."""
         return linear
 
     def failure_reason(self, state: State) -> str:
-        """Return why the coefficients cannot be relied on; empty if nothing is known against them."""
+        """Return why the coefficients cannot be relied on; an empty string if there is no such reason."""
         return "" if state.updates else "there were too few examples for a single update"
 
     def finished(self, state: State) -> bool:
-        """Return whether all updates that the settings ask for are made; by default there is no limit."""
+        """Return whether all updates that the settings ask for are made; False by default."""
         return False
 
     def finalize(self, cost_model: CostModel, state: State) -> State:
@@ -159,9 +160,9 @@ class Algorithm(ABC, Generic[State]):
 
 
 def batch_size(cost_model: CostModel, left: int) -> int:
-    """Return how many of `left` examples one query asks about: at least `SMALLEST_BATCH`, unless fewer are left.
+    """Return the number of examples of one query, of `left`: at least `SMALLEST_BATCH`, unless fewer are left.
 
-    With equal prices it is s' where that is more: the values of one query then take as much memory as s'^2 numbers.
+    With equal prices it is s' if that is larger; the values of one query are then s'^2 numbers.
     """
     return min(left, max(SMALLEST_BATCH, cost_model.n_observed if cost_model.uniform else SMALLEST_BATCH))
 
@@ -174,12 +175,12 @@ def checked_sparsity(value: Any, most: int | None = None) -> int:
     value : int
         The setting.
     most : int, optional
-        The largest number that the budget allows, once that is known.
+        The largest number that the budget allows, if it is known.
 
     Raises
     ------
     InvalidInputError
-        If it is anything else.
+        If the value is not an integer, is negative, or exceeds `most`.
     """
     s = checked_integer("n_nonzero_coefs", value, least=0)
     if most is not None and s > most:
@@ -199,7 +200,7 @@ def require_uniform_prices(cost_model: CostModel, algorithm: Algorithm[Any]) -> 
 
 
 def starting_point(cost_model: CostModel, w0: Array | None) -> Array:
-    """Return a starting point as checked float64 coefficients; by default 0."""
+    """Return the starting point in float64, 0 by default; raise InvalidInputError unless it is d finite numbers."""
     if w0 is None:
         return np.zeros(cost_model.n_features)
     w = np.array(w0, dtype=np.float64)
@@ -209,9 +210,9 @@ def starting_point(cost_model: CostModel, w0: Array | None) -> Array:
 
 
 def hard_threshold(z: Array, count: int) -> Array:
-    """Return the `count` largest entries of a vector, lowest index first among equals, and 0 elsewhere.
+    """Return a vector with its `count` entries of largest modulus, lowest index first among equals, and 0 elsewhere.
 
-    A vector with infinities or NaN is returned as it is, so that the learner sees that the algorithm has diverged.
+    A vector with infinities or NaN is returned unchanged, so that the learner detects the divergence.
     """
     if not np.all(np.isfinite(z)):
         return z

@@ -1,4 +1,4 @@
-"""What can be bought of an example, at which price, and within which budget."""
+"""The cost model: the panels in which attributes are sold, their prices, and the budget for one example."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array, is_integer
 
 ROUNDING = 1e-9
-"""How much a sum of prices may exceed the budget, relative to it: the rounding of 10^6 prices is 1e-10 at most, and a
-price below 1e-9 of the budget does not matter; arbitrary in between."""
+"""The relative amount by which a sum of prices may exceed the budget. The rounding error of a sum of 10^6 prices is at
+most 1e-10, and a price below 1e-9 of the budget is negligible; arbitrary between these."""
 _NOTHING = np.empty(0, dtype=np.intp)
 
 
 class BudgetError(HardThreshError, ValueError):
-    """More was asked for than the budget for one example covers."""
+    """A request would cost more than the budget for one example."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Purchase:
-    """What is bought of one example at one time.
+    """The attributes of one example that are bought at one time.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Purchase:
     owned : int array
         The attributes that are owned afterwards, increasing.
     cost : float
-        The price of the new ones.
+        The price of `new`.
     """
 
     new: Array
@@ -48,20 +48,26 @@ class Purchase:
 @stored("purchase/cost_model")
 @dataclass(frozen=True, eq=False)
 class CostModel:
-    """The attributes of an example, the panels they are sold in, the prices, and what may be spent on one example.
+    """The panels in which attributes are sold, the price of each panel, and the budget for one example.
 
     A *panel* is a set of attributes that are bought together, such as the values of one blood test. Without panels
     every attribute is a panel of its own; without prices each attribute costs 1, and the budget is the number s' of
-    attributes that may be observed of one example. Make one with `CostModel.of`. Its arrays cannot be written to.
+    attributes that may be observed of one example. `CostModel.of` makes a cost model. Its arrays are read-only.
 
     Attributes
     ----------
     panel : int array, shape (n_features,)
         The panel of each attribute, numbered from 0.
     price : float array, shape (n_panels,)
-        What each panel costs, > 0.
+        The price of each panel, > 0.
     budget : float
-        What may be spent on one example.
+        The largest sum of prices for one example, > 0, in the unit of `price`.
+
+    Examples
+    --------
+    >>> lab = CostModel.of(4, costs=[20.0, 1.0, 1.0, 90.0], budget=100.0)
+    >>> lab.price, lab.cost([0, 1]), lab.uniform
+    (array([20.,  1.,  1., 90.]), 21.0, False)
     """
 
     panel: Array
@@ -95,22 +101,27 @@ class CostModel:
         n_features : int >= 1, optional
             d, the number of attributes; by default that of `feature_names`.
         n_observed : int in 1 .. n_features, optional
-            s', how many attributes of one example may be observed: the budget where no `costs` are given.
+            s', the number of attributes that may be observed of one example: the budget if there are no `costs`.
         costs : array, shape (n_features,), or mapping from panel to price, optional
-            The price of each attribute; a panel costs as much as its attributes together, unless a mapping gives the
-            price of each panel. Positive and finite.
+            Prices, positive and finite. An array has the price of each attribute, and a panel costs the sum of these.
+            A mapping has the price of each panel, or without panels that of each attribute by name.
         panels : sequence of labels, shape (n_features,), optional
             Attributes with the same label are bought together.
         budget : float > 0, optional
-            What may be spent on one example: needed with `costs`, and only there.
+            The largest cost of one example. Required with `costs`, and an error without them.
         feature_names : sequence of str, optional
-            The names of the attributes, by which a mapping has their prices where there are no panels.
+            The names of the attributes: the keys of `costs` if that is a mapping and there are no panels.
+
+        Returns
+        -------
+        CostModel
+            The cost model, whose panels are numbered in order of appearance.
 
         Raises
         ------
         InvalidInputError
-            For prices, panels or budgets that make no sense, or a budget that cannot buy the dearest panel: what it
-            holds would never be seen.
+            For values outside of these ranges, for shapes that do not match, and for a budget that is smaller than the
+            price of some panel, because its attributes could never be observed.
 
         Examples
         --------
@@ -149,17 +160,17 @@ class CostModel:
 
     @cached_property
     def uniform(self) -> bool:
-        """Whether every attribute is sold alone, all for the same price."""
+        """Whether every attribute is sold alone, and all have the same price."""
         return self.price.size == self.panel.size and bool(np.all(self.price == self.price[0]))
 
     @property
     def n_observed(self) -> int:
-        """How many attributes of an example the budget buys, s'; with equal prices only (`uniform`)."""
+        """s', the number of attributes of one example that the budget buys; CapabilityError unless `uniform`."""
         return self.count_for(self.budget)
 
     @property
     def allowance(self) -> float:
-        """What may be observed of an example: a number of attributes where they have one price, else money."""
+        """The budget for one example: `n_observed` if `uniform`, else in money."""
         return self.n_observed if self.uniform else self.budget
 
     def same_as(self, other: CostModel) -> bool:
@@ -168,33 +179,35 @@ class CostModel:
         return self.budget == other.budget and all(np.array_equal(mine, yours) for mine, yours in arrays)
 
     def count_for(self, money: float) -> int:
-        """Return how many attributes of an example some money buys, with equal prices (`uniform`).
+        """Return how many attributes of one example an amount of money buys, for equal prices (`uniform`).
 
         Raises
         ------
         CapabilityError
-            If the prices differ, or there are panels: then it depends on which.
+            If the prices differ or there are panels: the number then depends on which attributes are bought.
         """
         if not self.uniform:
             raise CapabilityError("prices differ, or attributes are sold in panels: it depends on which are bought")
         return min(self.n_features, int(money / float(self.price[0]) * (1 + ROUNDING)))
 
     def cost(self, indices: Any) -> float:
-        """Return what some attributes of one example cost; a panel is paid once."""
+        """Return the cost of the attributes `indices` of one example; each of their panels is paid once."""
         with np.errstate(over="ignore"):  # infinity is more than any budget
             return float(np.sum(self.price[np.unique(self.panel[np.asarray(indices, dtype=np.intp)])]))
 
     def within_budget(self, cost: Any, budget: float | None = None) -> Any:
-        """Return whether a sum of prices, or each of several, is within the budget or another one."""
+        """Return whether a cost, or each of several costs, is at most `budget`, by default that of the cost model."""
         return cost <= (self.budget if budget is None else budget) * (1 + ROUNDING)
 
     def purchase(self, indices: Any, owned: Array = _NOTHING) -> Purchase:
-        """Return what has to be bought of an example, by whole panels, so that `indices` are owned too.
+        """Return the purchase after which an example has the attributes `indices` and those `owned` before.
+
+        Whole panels are bought.
 
         Raises
         ------
         BudgetError
-            If everything owned afterwards costs more than the budget for one example.
+            If the attributes owned afterwards cost more than the budget for one example.
         """
         all_owned = self.whole_panels(np.union1d(owned, indices))
         if not self.within_budget(cost := self.cost(all_owned)):
@@ -207,7 +220,7 @@ class CostModel:
         return Purchase(np.setdiff1d(all_owned, owned, assume_unique=True), all_owned, cost - self.cost(owned))
 
     def whole_panels(self, indices: Any) -> Array:
-        """Return, increasing, all attributes of the panels that some attributes belong to."""
+        """Return all attributes of the panels that contain any of `indices`, in increasing order."""
         indices = np.asarray(indices, dtype=np.intp)
         if self.price.size == self.panel.size:
             return np.unique(indices)
@@ -215,10 +228,12 @@ class CostModel:
 
     @cached_property
     def prediction_limit(self) -> float:
-        """What a predictor may cost, so that every panel it may hold can be explored beside it.
+        """L, the largest cost of the attributes of a prediction that leaves enough of the budget to explore.
 
-        A panel of price p can be in a predictor of cost L, and be explored beside any other of cost L, only if p <= L
-        and p <= budget - L, hence p is at most half of the budget. L is the budget less the dearest such panel.
+        A panel of price p can be part of a predictor of cost L, and can be observed together with the attributes of any
+        predictor of cost L, only if p <= L and p <= budget - L. Hence p is at most half of the budget. L is the budget
+        minus the highest price of a panel that costs at most half of the budget; 0 if there is no such panel; and the
+        whole budget if this buys all attributes.
         """
         if self._affords_all:
             return self.budget
@@ -231,15 +246,16 @@ class CostModel:
         return bool(self.within_budget(self.cost(np.arange(self.n_features))))
 
     def panel_limit(self, limit: float) -> float:
-        """Return what a panel may cost at most to be in a predictor for `limit`, and to be explored beside any such."""
+        """Return the highest price of a panel that a predictor of cost `limit` can have, and can be explored beside."""
         return limit if self._affords_all else min(limit, self.budget - limit)
 
     def partition(self, support: Array, dearest: float = inf) -> Array:
-        """Return, for each attribute, the part of a partition it belongs to; each part can be bought beside `support`.
+        """Return a partition of the attributes; the budget buys each part together with `support`.
 
-        The parts are numbered from 0, and -1 stands for the attributes of the panels of `support`, and of those that
-        cost more than `dearest`. Panels are taken in order, and a new part begins where the budget ends: with equal
-        prices there are ceil((d - s)/(s' - s)) parts for a support of s attributes.
+        The returned int array of shape (d,) has the part of each attribute, numbered from 0. It is -1 for attributes
+        of the panels of `support`, and of panels that cost more than `dearest`. Panels are assigned in order, and a new
+        part begins when the next panel would exceed the budget: with equal prices there are ceil((d - s)/(s' - s))
+        parts for a support of s attributes.
         """
         left_out = ~self.within_budget(self.price, dearest)
         left_out[self.panel[self.whole_panels(support)]] = True
@@ -254,11 +270,13 @@ class CostModel:
         return part_of[self.panel]
 
     def choose(self, score: Array, count: int, limit: float) -> Array:
-        """Return at most `count` attributes with large scores, whose panels cost at most `limit` together.
+        """Return at most `count` attributes with large scores >= 0, whose panels cost at most `limit` together.
 
-        With equal prices these are the `count` largest, lowest index first among equals: hard thresholding. Else a
-        greedy heuristic for a knapsack: panels in the order of their summed squared scores, or of these per price,
-        whichever gives the larger sum, and the best attributes of them.
+        With equal prices these are the attributes with the largest scores, lowest index first among equals: hard
+        thresholding. Otherwise this is a greedy heuristic for a knapsack problem. It sorts the panels by the sum of
+        their squared scores, and a second time by this sum divided by the price; takes panels in this order while they
+        fit into `limit`; and keeps the largest scores of these panels. It returns the choice with the larger sum of
+        squared scores.
         """
         if self.uniform:
             return top_k(score, min(count, self.count_for(limit)))
@@ -270,7 +288,7 @@ class CostModel:
         return max(choices, key=lambda chosen: float(np.sum(score[chosen] ** 2)))
 
     def extend(self, support: Array, score: Array) -> Array:
-        """Return the attributes of the panels of `support`, and those with large scores that the budget buys beside."""
+        """Return the attributes of the panels of `support`, and of panels with large scores within the budget."""
         owned = self.whole_panels(support)
         energy = np.bincount(self.panel, weights=score**2, minlength=self.price.size)
         energy[self.panel[owned]] = 0.0
@@ -280,7 +298,7 @@ class CostModel:
         return np.flatnonzero(np.isin(self.panel, np.union1d(self.panel[owned], bought)))
 
     def _fill(self, merit: Array, limit: float, count: int) -> Array:
-        """Return panels of large merit that fit into a limit, greedily, until they hold `count` attributes."""
+        """Return panels in order of decreasing merit that fit into a limit, until they have `count` attributes."""
         bought: list[int] = []
         sizes = np.bincount(self.panel, minlength=self.price.size)
         for panel in np.argsort(-merit, kind="stable"):
@@ -294,7 +312,7 @@ class CostModel:
 
 
 def _numbered(panels: Sequence[Any] | None, n_features: int) -> tuple[list[Any], Array]:
-    """Return the labels of the panels, in order of appearance, and the number of each attribute's panel."""
+    """Return the labels of the panels in order of appearance, and for each attribute the number of its panel."""
     if panels is None:
         return [f"attribute {j}" for j in range(n_features)], np.arange(n_features)
     if isinstance(panels, str) or not isinstance(panels, Iterable):
@@ -337,7 +355,7 @@ def _numeric(prices: Any) -> Array:
 
 
 def _budget(n_observed: Any, budget: Any, n_features: int, *, priced: bool) -> float:
-    """Return what may be spent on one example."""
+    """Return the budget for one example."""
     if priced:
         if n_observed is not None:
             raise InvalidInputError("with costs, give budget=, what may be spent on one example, instead of n_observed")

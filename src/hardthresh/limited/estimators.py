@@ -1,4 +1,4 @@
-"""Estimators for examples whose attributes are paid for: they choose which attributes of which example to buy."""
+"""Sparse linear and logistic regression for examples whose attributes have to be paid for."""
 
 from __future__ import annotations
 
@@ -22,42 +22,50 @@ __all__ = ["LimitedAttributeLogisticRegression", "LimitedAttributeRegression"]
 
 _PARAMETERS = """
     n_nonzero_coefs : int, optional
-        s, at most so many coefficients are not zero, 0 <= s < s'; default 10 % of the attributes, at least 1.
+        s, the largest number of non-zero coefficients, 0 <= s < s' (also s = s' if s' = n_features); default 10 % of
+        the attributes, at least 1.
     n_observed : int, optional
-        s', how many attributes of one example may be observed; default twice `n_nonzero_coefs`, at least 2. Those
-        beyond s explore, so a few more than s are needed, and many more are better.
+        s', the number of attributes that may be observed of one example, 1 <= s' <= n_features; default twice
+        `n_nonzero_coefs`, at least 2. s' - s of them explore attributes that are not in the model; s' >= 4 s is
+        recommended.
     {strategy}
     costs : array, shape (n_features,), or mapping, optional
-        Prices > 0 of the attributes, by position or by name, or with `panels` by panel; `budget` is then needed.
+        Prices > 0 of the attributes, by position or by name, or with `panels` by panel; `budget` is then required.
     panels : sequence of labels, shape (n_features,), optional
-        Attributes with the same label are bought together; a panel costs what its attributes cost, or its own price.
-    budget : float, optional
-        What may be spent on one example, in the unit of `costs`, in the place of `n_observed`.
-    prediction_budget : float, optional
-        What the attributes of a prediction may cost; by default so much that the dearest panel can still be explored
-        beside them.
+        Attributes with the same label are bought together. A panel costs the sum of the prices of its attributes, or
+        its own price if `costs` is a mapping.
+    budget : float > 0, optional
+        The largest cost of one example, in the unit of `costs`; it replaces `n_observed`.
+    prediction_budget : float > 0, optional
+        The largest cost of a prediction, in the unit of `costs`. The default, which is also the largest possible
+        value, is the budget minus the highest price of a panel that costs at most half of the budget, or the whole
+        budget if this buys all attributes.
     random_state : int, optional
-        Seed of the order in which `fit` takes the rows; None is the same order at every call."""
+        Seed of the order in which `fit` uses the rows. With None, the order is the same at every call."""
 
 _ATTRIBUTES = """
     support_ : array of int
         The attributes with non-zero coefficients, increasing.
     n_nonzero_coefs_ : int
-        How many there are.
+        The number of non-zero coefficients.
     required_features_ : array
-        The same by name, if the columns have names: what has to be known for a prediction.
+        The attributes that a prediction needs: the names of `support_`, or the indices if the columns have no names.
     budget_ : Spending
-        What was bought: ``attributes``, ``examples``, ``dropped``, ``unused``, ``max_per_example``, ``money``,
-        ``per_example``, ``per_prediction``.
+        What was bought: numbers of ``attributes``, ``examples``, ``dropped`` examples (paid for, but a value was
+        missing) and ``unused`` examples; ``max_per_example``, the most attributes of one example; and ``money``, the
+        total cost. ``per_example`` is the budget for one example, and ``per_prediction`` the cost of a prediction.
     learning_curve_ : dict of arrays
-        "examples" and "attributes" used, and "squared_error", the mean error of predictions that were made before their
-        examples were learned from: an honest estimate of the error at that time, without a test set.
-    converged_, stop_reason_ :
-        Whether there is nothing to be said against the fit, and what.
+        For each window of examples: "examples" and "attributes", the numbers bought until its end, and "squared_error",
+        the mean squared error of predictions that were made before the examples were learned from. It is an unbiased
+        estimate of the error at that time, without a test set.
+    converged_ : bool
+        False if the coefficients cannot be relied on, such as after too few examples to choose attributes.
+    stop_reason_ : str
+        The reason, or if there is none, why learning ended.
     learner_ : Learner
-        The state of learning, which `partial_fit` goes on from.
+        The state of learning, from which `partial_fit` continues.
     n_features_in_, feature_names_in_ :
-        The columns."""
+        The number of columns, and their names if they have any."""
 
 
 @public_estimator(
@@ -66,15 +74,16 @@ _ATTRIBUTES = """
     attributes=_ATTRIBUTES,
     strategy="""
     strategy : "auto" or Algorithm
-        "auto" needs no tuning. `hardthresh.limited.Exploration` and `Hybrid` are the published algorithms: they have no
-        intercept, so attributes and targets need mean 0, and with a step that is too long they diverge.""",
+        The algorithm. "auto" is `hardthresh.limited.AdaptiveHybrid`, which needs no tuning. The published algorithms
+        `Exploration` and `Hybrid` have no intercept, so attributes and targets need mean 0, and they diverge if the
+        step is too long. An algorithm has its own `n_nonzero_coefs`.""",
 )
 class LimitedAttributeRegression(RegressorMixin, LimitedAttributeModel):
-    r"""Sparse linear regression when every observed attribute costs: at most s' attributes of each example are seen.
+    r"""Sparse linear regression that observes at most s' attributes of each example, or as many as a budget buys.
 
     .. math:: \min_{b, c} \; \mathbb{E} \, (x^\top b + c - y)^2 \quad \text{with at most } s \text{ non-zero } b_j
 
-    where of each example at most s' attributes may be observed, chosen one example at a time.
+    where at most s' attributes of each example may be observed. The attributes to observe are chosen during learning.
 
     Parameters
     ----------
@@ -91,16 +100,16 @@ class LimitedAttributeRegression(RegressorMixin, LimitedAttributeModel):
     Raises
     ------
     ValueError
-        For settings out of range, or prices and budgets that contradict one another.
+        By the methods that learn: for settings out of range, or prices and budgets that contradict one another.
 
     Notes
     -----
-    Cost: one pass over the examples, at most s' attributes of each; memory O(d + s'^2). Guarantee: with
-    ``strategy=Hybrid(...)`` and equal prices that of Theorem 4.4, for independent noise and suitable steps and batches.
-    "auto" is a heuristic that is measured to be as good as full information once it has seen enough
-    (``papers/limited_attributes``). With prices or panels the choice of what to explore and what to keep is greedy: a
-    heuristic; what remains is that no example ever costs more than the budget, and that the coefficients are the least
-    squares on the chosen attributes over all examples on which they were observed.
+    Cost: one pass over the examples, at most s' attributes of each; memory O(d + s'^2). Guarantee: no example costs
+    more than the budget, with any strategy. The coefficients of ``strategy=Hybrid(...)`` have the error bound of
+    Theorem 4.4 for equal prices, independent noise and suitable steps and batches. "auto" is a heuristic; in the
+    experiments of ``papers/limited_attributes`` its error reaches that of complete rows after sufficiently many
+    examples. Its coefficients are least squares on the chosen attributes, over the examples on which all of these are
+    known to have been observed together. With prices or panels it chooses attributes greedily.
 
     References
     ----------
@@ -119,7 +128,7 @@ class LimitedAttributeRegression(RegressorMixin, LimitedAttributeModel):
     >>> model.budget_.max_per_example, model.budget_.per_prediction
     (8, 2.0)
 
-    Bought one by one, for a person or a device to answer:
+    With questions that a person or a device answers:
 
     >>> learner = ht.LimitedAttributeRegression(n_nonzero_coefs=2, n_observed=8).start(n_features=40)
     >>> for row in range(1000):
@@ -133,13 +142,21 @@ class LimitedAttributeRegression(RegressorMixin, LimitedAttributeModel):
     _numeric_target = True
 
     def predict(self, X: Any) -> Array:
-        """Return predictions, shape (n_samples,). Only `required_features_` are read, or bought.
+        """Return predictions, shape (n_samples,), in float64. Only `required_features_` are used.
 
         Parameters
         ----------
         X : array, scipy.sparse array, data frame or AttributeSource
-            A complete table, or a data frame with fewer columns, the required ones among them. Of a source all examples
-            that are left are predicted, in its order: NaN for one of which something required cannot be had.
+            A complete table, or a data frame that has at least the required columns. From a source the required
+            attributes of all remaining examples are bought and predicted, in its order; the prediction is NaN for an
+            example that is absent or lacks one of them.
+
+        Raises
+        ------
+        ValueError
+            For a missing column, a required value that is not finite, or another number or other names of attributes.
+        BudgetError
+            If a prediction costs more than the budget of the source.
         """
         return self._linear(X)
 
@@ -150,15 +167,16 @@ class LimitedAttributeRegression(RegressorMixin, LimitedAttributeModel):
     attributes=_ATTRIBUTES,
     strategy="""
     strategy : "auto" or Algorithm
-        "auto" needs no tuning. Else an algorithm for two classes: a `hardthresh.limited.LogisticHybrid`.""",
+        The algorithm, one for two classes. "auto" is `hardthresh.limited.LogisticHybrid`, which needs no tuning.""",
 )
 class LimitedAttributeLogisticRegression(ClassifierMixin, LimitedAttributeModel):
-    r"""Sparse logistic regression of two classes when every observed attribute costs: a heuristic.
+    r"""Sparse logistic regression for two classes that observes at most s' attributes of each example: a heuristic.
 
     .. math:: \min_{b, c} \; \mathbb{E} \log(1 + e^{u}) - y u, \quad u = x^\top b + c,
               \quad \text{with at most } s \text{ non-zero } b_j
 
-    where of each example at most s' attributes may be observed. The support is chosen by least squares on the classes.
+    where at most s' attributes of each example may be observed. The support is chosen by least squares on the classes,
+    coded 0 and 1.
 
     Parameters
     ----------
@@ -167,21 +185,27 @@ class LimitedAttributeLogisticRegression(ClassifierMixin, LimitedAttributeModel)
     Attributes
     ----------
     classes_ : array, shape (2,)
-        The labels; coefficients are log-odds of the second. Of a source, or of answers, they are 0 and 1.
+        The labels, sorted; 0 and 1 for a source or for answers. Coefficients are log-odds of the second label.
     coef_ : array, shape (1, n_features)
         Coefficients; exactly 0 outside `support_`.
     intercept_ : array, shape (1,)
         The intercept.
     {attributes}
 
+    Raises
+    ------
+    ValueError
+        By the methods that learn: for settings out of range, or targets that are not of two classes.
+
     See Also
     --------
-    hardthresh.limited.LogisticHybrid : How the coefficients are learned.
+    hardthresh.limited.LogisticHybrid : The algorithm that learns the coefficients.
 
     Notes
     -----
-    Cost: as `LimitedAttributeRegression`. Guarantee: none, the paper's theory is about the squared loss (heuristic).
-    "squared_error" in `learning_curve_` is the Brier score.
+    Cost: as `LimitedAttributeRegression`. Guarantee: no example costs more than the budget. The coefficients have none,
+    because the theory of the paper is about the squared loss (heuristic). "squared_error" in `learning_curve_` is the
+    Brier score.
 
     Examples
     --------
@@ -198,7 +222,7 @@ class LimitedAttributeLogisticRegression(ClassifierMixin, LimitedAttributeModel)
     _numeric_target = False
 
     def decision_function(self, X: Any) -> Array:
-        """Return the log-odds of the second class, shape (n_samples,), from `required_features_` alone.
+        """Return the log-odds of the second class, shape (n_samples,). Only `required_features_` are used.
 
         Parameters
         ----------
@@ -219,9 +243,10 @@ class LimitedAttributeLogisticRegression(ClassifierMixin, LimitedAttributeModel)
         return np.column_stack([1 - p, p])
 
     def predict(self, X: Any) -> Array:
-        """Return the likelier class of each row, shape (n_samples,).
+        """Return the more probable class of each row, shape (n_samples,).
 
-        Of a source None for an example of which something required cannot be had, and objects then.
+        For a source, the prediction is None for an example that is absent or lacks a required attribute; the array then
+        has dtype object.
 
         Parameters
         ----------

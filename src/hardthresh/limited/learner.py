@@ -1,4 +1,4 @@
-"""The learner, which asks for what an algorithm wants to observe, and passes on the answers of a source or a person."""
+"""The learner, which passes the queries of an algorithm to a source or a person, and returns the answers to it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from .sources import AttributeSource
 from .sources.values import as_numbers, as_target
 
 LARGEST = 1e150
-"""The largest attribute or target that `tell` takes: 1e7 squares of it can be added in float64, none of 1e155."""
+"""The largest modulus of an attribute or target in `tell`. Its square is 1e300, so 1e7 of them can be added in float64;
+the square of 1e155 overflows."""
 _TOO_LARGE = f"numbers above {LARGEST:g} in size overflow when they are squared: rescale them"
 _OVERFLOW = (
     "squares of the attributes or targets overflow, so this is the model of the examples before: rescale them, targets "
@@ -35,18 +36,20 @@ _OVERFLOW = (
 @stored("learner/answers", upgrades=[renames(told="answered")])
 @dataclass
 class Answers:
-    """The answers to one query so far, which may come in any order.
+    """The answers to one query so far. They may arrive in any order.
 
     Attributes
     ----------
     indices : int array
-        The attributes that were asked for, increasing.
+        The attributes of the query, increasing.
     ids : list of int
-        The examples that were asked about.
-    x, y : array
-        A row of values, and a target, for each of them.
-    answered : bool array
-        Which of them have been answered.
+        The numbers of its n examples.
+    x : array, shape (n, len(indices))
+        The values of the attributes; 0 before the answer.
+    y : array, shape (n,)
+        The targets; 0 before the answer.
+    answered : bool array, shape (n,)
+        Which examples have an answer.
     """
 
     indices: Array
@@ -59,10 +62,11 @@ class Answers:
 @stored("learner/solver", upgrades=[renames(solver="algorithm", market="cost_model"), renames(least="least_error")])
 @dataclass
 class Learner:
-    """Asks about one example after the other, and learns from the answers.
+    """Passes the queries of an algorithm to a source or a person, and learns from the answers.
 
-    It uses nothing but the answers, so a learner that was stored (`hardthresh.save`) continues after an interruption
-    as if there had been none: it asks again for what was not answered.
+    A query concerns several examples; the question about one of them is its number and the attributes to observe. All
+    answers to a query are learned from together. The learner depends only on the answers. So it can be stored at any
+    time (`hardthresh.save`); after an interruption it returns the unanswered questions again, and learns the same.
 
     Attributes
     ----------
@@ -71,23 +75,28 @@ class Learner:
     cost_model : CostModel
         Attributes, prices and budget.
     state : AlgorithmState
-        What the algorithm has learned.
+        The state of the algorithm, with its coefficients.
     meter : Meter
-        What the answers cost.
+        The cost of the answers.
     curve : LearningCurve
-        How well they were predicted.
+        The errors of predictions that were made before the answers were learned from.
     answers : Answers or None
-        The answers to the open query.
+        The answers to the open query; None if there is no open query.
     next_example : int
         The number of the next new example.
     diverged : bool
-        Whether the coefficients diverged, which ends learning; `state` is the one before.
+        Whether the coefficients diverged, which ends learning; `state` is then the last one before.
     dropped : int
-        The number of examples that were paid for but not learned from, as a value could not be had.
+        The number of examples that were paid for but not learned from, because a value was missing.
     best : AlgorithmState or None
-        Of an algorithm that takes steps, the state whose next batch had the smallest error.
+        For an algorithm that takes steps, the state with the smallest error of its predictions of the next batch.
     least_error : float
-        The mean squared error of the predictions of that batch.
+        The mean squared error of these predictions.
+
+    Notes
+    -----
+    Cost: each answer is used once. Guarantee: no question costs more than the budget for one example; the coefficients
+    have the guarantee of the algorithm.
 
     Examples
     --------
@@ -126,19 +135,24 @@ class Learner:
 
     @property
     def query(self) -> Query | None:
-        """What it wants to observe; None when it is done."""
+        """The next query of the algorithm; None if there are no more questions."""
         return None if self.diverged else self.algorithm.query(self.cost_model, self.state)
 
     @property
     def done(self) -> bool:
-        """Whether it has no more questions."""
+        """Whether there are no more questions."""
         return self.query is None
 
     def questions(self, count: int = 1) -> list[tuple[int, Array]]:
-        """Return up to `count` >= 1 open questions, (example, indices) each, to be answered in any order at any time.
+        """Return up to `count` >= 1 open questions, pairs (example, indices), which can be answered in any order.
 
-        A question stays open until `tell` answers it or `skip` withdraws it. There may be fewer than `count`, but at
-        least one until the learner is done: later questions may depend on the answers to these.
+        A question stays open until `tell` answers it or `skip` withdraws it. There may be fewer than `count`, because
+        later questions may depend on the answers to these. The list is empty only if there are no more questions.
+
+        Raises
+        ------
+        InvalidInputError
+            If `count` is not an integer >= 1.
         """
         if not (is_integer(count) and count >= 1):
             raise InvalidInputError(f"the number of questions must be an integer >= 1, got {count!r}")
@@ -149,12 +163,12 @@ class Learner:
         return [(id_, answers.indices.copy()) for id_ in waiting[:count]]
 
     def ask(self) -> tuple[int, Array]:
-        """Return the example, counted from 0, and the increasing indices of its attributes to observe.
+        """Return the number of an example, from 0, and the increasing indices of its attributes to observe.
 
         Raises
         ------
         HardThreshError
-            If it is done.
+            If there are no more questions.
         """
         questions = self.questions()
         if not questions:
@@ -162,13 +176,16 @@ class Learner:
         return questions[0]
 
     def tell(self, example: int, values: Any, y: float) -> None:
-        """Answer a question: the attributes of an example, in the order they were asked for, and its target.
+        """Answer a question: pass the values of the attributes in the order of the question, and the target.
 
         Raises
         ------
         InvalidInputError
-            If there is no such question, it was answered before, or the answer is not a list of finite numbers of the
-            right length; nothing has changed then.
+            If no question about this example is open, if the values are not one number for each attribute, if a number
+            is not finite or exceeds 1e150 in modulus, or if the algorithm refuses the target. The learner has not
+            changed then.
+        HardThreshError
+            If there are no more questions.
         """
         answers, place = self._question(example)
         row, target = self._checked_answer(example, values, y, answers)
@@ -177,14 +194,22 @@ class Learner:
         self._absorb_if_complete(answers)
 
     def skip(self, example: int, *, paid: bool | Array = False) -> None:
-        """Withdraw the question about an example; another example takes its place.
+        """Withdraw the question about an example; a new example replaces it.
 
         Parameters
         ----------
         example : int
             An example with an open question.
         paid : bool or int array
-            Whether its attributes were paid for all the same, or which of them.
+            Whether the attributes of the question were paid for although there is no answer, or the indices of those
+            that were.
+
+        Raises
+        ------
+        InvalidInputError
+            If no question about this example is open, or `paid` has other attributes than the question.
+        HardThreshError
+            If there are no more questions.
         """
         answers, place = self._question(example)
         bought = (answers.indices if paid else answers.indices[:0]) if isinstance(paid, bool) else np.asarray(paid)
@@ -196,24 +221,24 @@ class Learner:
         self._replace(answers, place)
 
     def amend(self, example: int, values: Any, y: float) -> None:
-        """Replace an answer to the open query, which was not absorbed yet, by another one.
+        """Replace an answer to the open query, which has not been learned from yet.
 
         Raises
         ------
         InvalidInputError
-            If the example is not among the answers to the open query, or for what `tell` refuses.
+            If the open query has no answer about this example, or for values or a target that `tell` refuses.
         """
         answers, place = self._waiting_answer(example)
         row, target = self._checked_answer(example, values, y, answers)
         answers.x[place], answers.y[place] = row, target
 
     def withdraw(self, example: int) -> None:
-        """Take back an answer to the open query; it stays paid, and another example takes its place.
+        """Remove an answer to the open query, which remains paid for; a new example replaces it.
 
         Raises
         ------
         InvalidInputError
-            If the example is not among the answers to the open query.
+            If the open query has no answer about this example.
         """
         answers, place = self._waiting_answer(example)
         answers.answered[place] = False
@@ -221,7 +246,13 @@ class Learner:
         self._replace(answers, place)
 
     def step(self, source: AttributeSource) -> bool:
-        """Return whether a source had answers to the open query, after buying them."""
+        """Buy answers to the open query, and return whether there is a query and the source had examples for it.
+
+        Raises
+        ------
+        InvalidInputError
+            If the algorithm refuses a target, or the source a value.
+        """
         answers = self._open()
         if answers is None:
             return False
@@ -230,7 +261,7 @@ class Learner:
         drawn = len(examples)
         if not drawn:
             return False
-        # targets that are known are checked before anything is paid, the others as each of them comes
+        # known targets are checked before anything is paid for, and the others when each of them arrives
         self.algorithm.check_targets(np.array([y for y in examples.known_targets() if y is not None]))
         x, y = examples.answers(answers.indices, self.algorithm.check_targets)
         filled = waiting[: len(y)]
@@ -242,17 +273,17 @@ class Learner:
         return True
 
     def iterate(self, source: AttributeSource) -> Iterator[AlgorithmState]:
-        """Run as an iterator: the present state, and then each with new coefficients, until the source or learner ends.
+        """Yield the present state, and then each state with new coefficients, until the source or the algorithm ends.
 
         Parameters
         ----------
         source : AttributeSource
-            The examples, whose attributes are bought.
+            The source of the examples.
 
         Yields
         ------
         AlgorithmState
-            The state after an update.
+            The present state, and the state after each update.
         """
         yield self.state
         updates = self.state.updates
@@ -262,7 +293,13 @@ class Learner:
                 yield self.state
 
     def run(self, source: AttributeSource) -> LearningResult:
-        """Return what is learned from a source until it is empty, or all updates are made."""
+        """Learn from a source until it is empty or the algorithm has finished, and return the result.
+
+        Raises
+        ------
+        InvalidInputError
+            If the algorithm refuses a target, or the source a value.
+        """
         for _ in self.iterate(source):
             pass
         left, status = source.remaining, self._status
@@ -271,7 +308,7 @@ class Learner:
         return replace(self.result(f"{self._end}{unused} ({bought})"), meter=source.meter)
 
     def result(self, message: str) -> LearningResult:
-        """Return what has been learned so far, with a message that says why learning ended."""
+        """Return the result of all answers so far; `message` says why learning ended."""
         state, failure_reason = self.finalize()
         return LearningResult(
             w=state.w,
@@ -286,16 +323,17 @@ class Learner:
         )
 
     def final_state(self) -> AlgorithmState:
-        """Return the best state that can be computed from all answers: see `finalize`."""
+        """Return the best state that can be computed from all answers, as `finalize` does."""
         return self.finalize()[0]
 
     @without_overflow_warnings
     @serial_blas()
     def finalize(self) -> tuple[AlgorithmState, str]:
-        """Return the best state that can be computed from all answers, and why it cannot be relied on, empty if it can.
+        """Return the best state that can be computed from all answers, and the reason why it cannot be relied on.
 
-        The answers to half a query are used, and the learner itself does not change. If it diverged, the state is the
-        one that predicted best before; if the coefficients overflow now, it is the last one.
+        The reason is empty if there is none. Answers to an incomplete query are used; the learner does not change. If
+        the learner has diverged, the state is the earlier one with the smallest error (`best`). If the coefficients
+        overflow in this call, it is the present state.
         """
         state = self.state
         if self.diverged:
@@ -311,13 +349,13 @@ class Learner:
         return state, self._failure_reason(state)
 
     def _failure_reason(self, final: AlgorithmState) -> str:
-        """Return why a finite state cannot be relied on; empty if nothing is known against it."""
+        """Return why a finite state cannot be relied on; an empty string if there is no such reason."""
         if self.dropped > self.meter.examples / 2:
             return (
                 f"{self.dropped} of {self.meter.examples} examples were paid for and dropped, because something that "
                 "was asked for could not be had; leave out the attributes that are often missing"
             )
-        # judge by all answers that came, also those of an incomplete query; then by what `finalize` found
+        # count all answers, also those to an incomplete query; then use the result of `finalize`
         with_open_query = replace(self.state, seen=self.meter.examples - self.dropped)
         return (
             self.algorithm.failure_reason(with_open_query)
@@ -330,7 +368,7 @@ class Learner:
         return f"Learner({self.algorithm!r}, {bought}, {self.state.support.size} chosen)"
 
     def forget_length(self) -> None:
-        """Continue with a stream of unknown length: learn from the answers to half a query, and forget the length."""
+        """Continue with a stream of unknown length: learn from the answers to an incomplete query, and close it."""
         if self.state.length is None or self.diverged:
             return
         if self.answers is not None and np.any(self.answers.answered):
@@ -340,7 +378,7 @@ class Learner:
             self.state = self.algorithm.without_length(self.cost_model, self.state)
 
     def _open(self) -> Answers | None:
-        """Return the answers so far to the open query; None when there is no query."""
+        """Return the answers so far to the open query, after opening it if necessary; None if there is no query."""
         if self.answers is None:
             query = self.query
             if query is None:
@@ -354,7 +392,7 @@ class Learner:
         return self.answers
 
     def _question(self, example: Any) -> tuple[Answers, int]:
-        """Return the open query, and the place of an example among its questions."""
+        """Return the open query, and the position of an example in it that has no answer yet."""
         self.ask()  # opens the next query, and raises if the learner is done
         answers = self.answers
         assert answers is not None
@@ -367,7 +405,7 @@ class Learner:
         return answers, place
 
     def _waiting_answer(self, example: Any) -> tuple[Answers, int]:
-        """Return the open query, and the place of an example that has answered it."""
+        """Return the open query, and the position of an example in it that has an answer."""
         answers = self.answers
         if answers is not None and is_integer(example) and example in answers.ids:
             place = answers.ids.index(example)
@@ -376,7 +414,7 @@ class Learner:
         raise InvalidInputError(f"example {example!r} has no answer that still waits to be learned from")
 
     def _checked_answer(self, example: int, values: Any, y: Any, answers: Answers) -> tuple[Array, float]:
-        """Return an answer as finite numbers that can be squared, with a target that the algorithm takes."""
+        """Return an answer as finite numbers that can be squared; raise InvalidInputError for any other answer."""
         row = _checked_row(values, answers.indices, example)
         target = as_target(y, example)
         if abs(target) > LARGEST:
@@ -385,14 +423,14 @@ class Learner:
         return row, target
 
     def _replace(self, answers: Answers, place: int) -> None:
-        """Ask the next new example in place of one that cannot be had."""
+        """Replace an example of the open query by the next new one."""
         answers.ids[place] = self.next_example
         self.next_example += 1
         self._shorten(1)
 
     @property
     def _status(self) -> Status:
-        """Why it has no more questions, or why it would end now."""
+        """Why learning ended, or why it would end now."""
         if self.diverged:
             return Status.DIVERGED
         return Status.ENOUGH if self.algorithm.finished(self.state) else Status.SOURCE_EMPTY
@@ -410,7 +448,7 @@ class Learner:
         self.meter.add(self.cost_model.purchase(indices), count)
 
     def _shorten(self, count: int) -> None:
-        """Reduce the length of the stream by examples that cannot be had."""
+        """Subtract absent or incomplete examples from the length of the stream."""
         if count and self.state.length is not None:
             self.state = replace(self.state, length=self.state.length - count)
 
@@ -422,7 +460,7 @@ class Learner:
     @without_overflow_warnings
     @serial_blas()
     def predictions(self, indices: Array, x: Array) -> Array:
-        """Return what the present coefficients predict from values of some attributes, which include the support."""
+        """Return the predictions of the present coefficients from attributes `indices`, which include the support."""
         support = self.state.support
         linear = x[:, np.searchsorted(indices, support)] @ self.state.w[support] + self.state.intercept
         return self.algorithm.response(linear)
@@ -430,7 +468,7 @@ class Learner:
     @without_overflow_warnings
     @serial_blas()
     def absorb(self, answers: Answers) -> None:
-        """Predict, and then learn from, the answers to a query that have come."""
+        """Predict the examples of a query that have answers, and then learn from them."""
         x, y, before = answers.x[answers.answered], answers.y[answers.answered], self.state
         errors = y - self.predictions(answers.indices, x)
         self.curve.add(errors, y, self.meter.examples, self.meter.attributes)
@@ -457,17 +495,18 @@ class LearningResult:
     support : int array
         The increasing indices of the non-zeros.
     status : Status
-        Why the run ended.
+        Why learning ended.
     message : str
-        The same with its numbers.
+        The same as a sentence, with the numbers of examples and attributes.
     meter : Meter
-        What the source sold: ``attributes``, ``examples``, ``max_per_example``, ``money``.
+        What was bought: ``attributes``, ``examples``, ``max_per_example``, ``money``.
     learning_curve : dict of arrays
-        "examples" and "attributes" used, and the mean "squared_error" of predictions made before learning from them.
+        For each window of examples: "examples" and "attributes", the numbers bought until its end, and
+        "squared_error", the mean squared error of predictions that were made before the examples were learned from.
     learner : Learner
         The learner, which can continue with more examples.
     failure_reason : str
-        Why the coefficients cannot be relied on; empty if nothing is known against them.
+        Why the coefficients cannot be relied on; an empty string if there is no such reason.
     """
 
     w: Array
@@ -487,14 +526,14 @@ class LearningResult:
 def learn(
     algorithm: Algorithm[Any], source: AttributeSource, w0: Sequence[float] | Array | None = None
 ) -> LearningResult:
-    """Learn from a source until it is empty, or all updates are made.
+    """Learn from a source until it is empty or the algorithm has finished.
 
     Parameters
     ----------
     algorithm : Algorithm
-        What chooses the attributes and learns from them.
+        The algorithm, which chooses the attributes to observe and learns the coefficients.
     source : AttributeSource
-        The source, whose examples are used up.
+        The source; each example can be used only once.
     w0 : array, shape (d,), optional
         The starting point; by default 0.
 
@@ -506,11 +545,13 @@ def learn(
     Raises
     ------
     InvalidInputError, CapabilityError
-        If settings do not fit the source; nothing has been bought then.
+        If the settings do not fit the source, before anything is bought; InvalidInputError also if the algorithm
+        refuses a target, or the source a value.
 
     Notes
     -----
-    Cost: one pass over the examples. Guarantee: no example costs more than the budget; the rest is the algorithm's.
+    Cost: one pass over the examples. Guarantee: no example costs more than the budget; the coefficients have the
+    guarantee of the algorithm.
 
     Examples
     --------

@@ -11,15 +11,17 @@ from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
 
 EXPLODED = 1e6
-"""Growth of the squared error that means steps are too long. From 1e2 to 1e12 the same runs end, with 1e2 after a third
-of the examples and with 1e12 after twice as many, and no run that converges."""
+"""The growth of the squared error that counts as divergence. With values from 1e2 to 1e12 the same runs are stopped,
+none of which converges: with 1e2 after a third of the examples, and with 1e12 after twice as many."""
 WORSE = 1.1
-"""A model whose squared error is so many times that of the mean has failed. Of 30 fits to noise 19 fail with 1, two
-with 1.05, and none from 1.1 to 2; all of 30 fits without the intercept that they need fail with each of these."""
+"""A model has failed if its squared error is more than this many times that of the mean of the targets. Of 30 fits to
+noise, 19 count as failed with 1, two with 1.05, and none with 1.1 to 2. Of 30 fits without an intercept to data that
+need one, all count as failed with each of these."""
 RECENT = 0.1
-"""The share of the examples that judge a model; 0.02 to 0.1 are equal, with 0.2 one of 30 fits to noise fails."""
-FEWEST = 32  # or so many examples, if that is more; arbitrary: 8 to 128 are equal
-WINDOWS = 256  # a curve has fewer points, more than a plot can show; even, so that neighbours can be joined
+"""The share of the examples, the latest ones, that decide whether a model has failed. Results are the same with 0.02 to
+0.1; with 0.2 one of 30 fits to noise counts as failed."""
+FEWEST = 32  # or this number of examples, if it is larger; arbitrary: 8 to 128 give the same results
+WINDOWS = 256  # a curve has fewer windows than this; enough for a plot; even, so that neighbours can be joined
 
 
 @stored("learner/curve")
@@ -27,25 +29,25 @@ WINDOWS = 256  # a curve has fewer points, more than a plot can show; even, so t
 class LearningCurve:
     """Squared errors of predictions made before their examples were learned from, in windows of examples.
 
-    Every example is used once, and predicted first: the mean error of a window is an honest estimate of the error at
-    that time. When there are too many windows, neighbours are joined.
+    Every example is used once, and is predicted before it is learned from. So the mean error of a window is an unbiased
+    estimate of the error at that time. When there are `WINDOWS` windows, neighbours are joined.
 
     Attributes
     ----------
     width : int
-        The least number of examples in a window.
+        The smallest number of examples in a complete window.
     examples, attributes : list of int
-        How many were used by the end of each window.
+        The numbers of examples and of attributes bought until the end of each window.
     counts : list of int
-        The examples of each window.
+        The number of examples of each window.
     errors : list of float
-        Their summed squared errors.
+        The sum of the squared errors of each window.
     null : list of float
-        What these would have been if the mean of all targets before had been predicted.
+        The same sum for the prediction by the mean of all earlier targets.
     seen : int
-        The examples so far.
+        The number of examples so far.
     mean : float
-        The mean of their targets.
+        The mean of the targets so far.
     """
 
     width: int = 1
@@ -58,7 +60,7 @@ class LearningCurve:
     mean: float = 0.0
 
     def add(self, errors: Array, targets: Array, examples: int, attributes: int) -> None:
-        """Add the errors of some examples, and their targets."""
+        """Add the errors and targets of examples; `examples` and `attributes` are the total numbers bought so far."""
         null = float(np.sum((targets - self.mean) ** 2))
         self.seen += len(targets)
         self.mean += float(np.sum(targets - self.mean)) / max(1, self.seen)
@@ -82,18 +84,18 @@ class LearningCurve:
 
     @property
     def latest(self) -> float:
-        """The mean squared error of the last window; infinity before there is one."""
+        """The mean squared error of the last window; infinity if there is none."""
         return self.errors[-1] / max(1, self.counts[-1]) if self.counts else inf
 
     @property
     def exploded(self) -> bool:
-        """Whether the last window is out of all proportion to the first one with an error."""
+        """Whether the error of the last window exceeds `EXPLODED` times that of the first one with an error."""
         first = next((error / count for error, count in zip(self.errors, self.counts, strict=True) if error > 0), inf)
         return self.latest > EXPLODED * first
 
     @property
     def failure_reason(self) -> str:
-        """Whether the latest examples were predicted worse than by the mean of the targets before them."""
+        """Why the model has failed (it predicts the latest examples worse than the mean); empty if it has not."""
         windows = count = 0
         while windows < len(self.counts) and count < max(FEWEST, RECENT * self.seen):
             windows += 1

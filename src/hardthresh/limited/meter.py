@@ -1,4 +1,4 @@
-"""The meter, which adds up what is bought, and the cost of a model."""
+"""The meter, which adds up purchases, and the cost of a model."""
 
 from __future__ import annotations
 
@@ -12,27 +12,36 @@ from .cost_model import CostModel, Purchase
 
 
 def _without_cost_model(fields: Fields) -> Fields:
-    """Return the fields of version 2: until then a meter had a cost model, ``market``, and enforced its budget."""
+    """Return the fields of version 2. Before, a meter had a cost model, ``market``, and enforced its budget."""
     return {name: value for name, value in fields.items() if name != "market"}
 
 
 @stored("purchase/meter", upgrades=[_without_cost_model])
 @dataclass
 class Meter:
-    """Adds up attributes, examples and money.
+    """Adds up the attributes, examples and money of purchases.
 
-    A source has a meter for what it sold, a learner one for what it paid; both add up the same `Purchase`.
+    A source has a meter of what it sold, and a learner has a meter of what it paid for.
 
     Attributes
     ----------
     attributes : int
-        Attributes bought: each attribute of each example counts once, however often it is asked for.
+        The number of attributes bought. Each attribute of each example counts once, even if it is requested again.
     examples : int
-        Examples drawn, without those that turned out not to be there.
+        The number of examples drawn, without absent ones, such as patients who did not come.
     max_per_example : int
-        The most attributes bought of one example.
+        The largest number of attributes bought of one example.
     money : float
-        The total cost; with equal prices of 1 the same as `attributes`.
+        The total cost, in the unit of the prices; equal to `attributes` if all prices are 1.
+
+    Examples
+    --------
+    >>> from hardthresh.limited import CostModel, Meter
+    >>> meter = Meter()
+    >>> meter.draw(10)
+    >>> meter.add(CostModel.of(4, costs=[2.0, 3.0, 1.0, 1.0], budget=6.0).purchase([0, 1]), count=10)
+    >>> meter
+    Meter(attributes=20, examples=10, max_per_example=2, money=50.0)
     """
 
     attributes: int = 0
@@ -41,11 +50,11 @@ class Meter:
     money: float = 0.0
 
     def draw(self, count: int) -> None:
-        """Count examples that were handed out; a negative number takes back those that were not there after all."""
+        """Add `count` examples that a source returned; a negative number subtracts those that were absent."""
         self.examples += count
 
     def add(self, purchase: Purchase, count: int) -> None:
-        """Count a purchase that was made for each of `count` examples."""
+        """Add a purchase that was made for each of `count` examples."""
         self.attributes += purchase.new.size * count
         self.money += purchase.cost * count
         if count:
@@ -55,26 +64,26 @@ class Meter:
 @stored("purchase/budget")
 @dataclass(frozen=True)
 class Spending:
-    """What a model has cost so far, and what predictions with it cost.
+    """The cost of a model: what was bought to learn it, and the price of a prediction.
 
     Attributes
     ----------
     attributes : int
-        Attributes bought.
+        The number of attributes bought.
     examples : int
-        Examples drawn.
+        The number of examples drawn, without absent ones.
     dropped : int
-        Those of which something that was asked for could not be had: paid, but not learned from.
+        The number of examples that were paid for but not learned from, because a value was missing.
     unused : int or None
-        Examples left in the source; None where that is not known.
+        The number of examples left in the source; None if it is not known.
     max_per_example : int
-        The most attributes bought of one example.
+        The largest number of attributes bought of one example.
     money : float
-        What all of it cost; with equal prices the number of attributes.
+        The total cost, in the unit of the prices; equal to `attributes` if all prices are 1.
     per_example : float
-        What one example was allowed to cost: ``budget`` of the cost model.
+        The budget for one example, in the same unit.
     per_prediction : float
-        What a prediction costs.
+        The cost of a prediction, in the same unit.
     """
 
     attributes: int
@@ -88,7 +97,7 @@ class Spending:
 
     @classmethod
     def of(cls, meter: Meter, cost_model: CostModel, support: Array, dropped: int, unused: int | None) -> Self:
-        """Return the spending on a model with some support, by the meter of its learner."""
+        """Return the cost of a model with a given support, from the meter of its learner."""
         return cls(
             attributes=meter.attributes,
             examples=meter.examples,

@@ -1,4 +1,4 @@
-"""The estimators without their losses: learning from tables, sources and answers, and what they have in common."""
+"""The base class of both estimators: learning from tables, sources and answers, and predicting."""
 
 from __future__ import annotations
 
@@ -59,39 +59,88 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from a complete table as if its attributes had to be bought: each row is used once, in random order.
+        """Learn from a complete table, as if its attributes had to be bought. Each row is used once, in random order.
 
         Parameters
         ----------
         X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
-            Finite numbers; an `ArraySource` with gaps can be given to `fit_source`.
+            Finite numbers. For a table with missing values use `fit_source` with an `ArraySource`.
         y : array, shape (n_samples,)
-            Targets.
+            Targets: finite numbers, or the labels of two classes.
 
         Returns
         -------
         self
 
+        Raises
+        ------
+        ValueError
+            For settings out of range, or data that are not finite numbers or do not fit together.
+        CapabilityError
+            If `strategy` does not support different prices or panels.
+
         Warns
         -----
         ConvergenceWarning
-            If there are too few rows to choose attributes by more than chance.
+            If the coefficients cannot be relied on, such as after too few rows to choose attributes; `stop_reason_` is
+            the reason.
+
+        Notes
+        -----
+        Cost: one pass that checks that X is finite, and one pass that learns from at most s' attributes of each row.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import hardthresh as ht
+        >>> X = np.random.default_rng(0).standard_normal((3000, 20))
+        >>> model = ht.LimitedAttributeRegression(n_nonzero_coefs=2, n_observed=8).fit(X, X[:, 4] - 2 * X[:, 13])
+        >>> model.support_, model.budget_.attributes <= 8 * 3000
+        (array([ 4, 13]), True)
         """
         X, y = self._validated(X, y, reset=True)
         source = self._source(X, self._encoded(y), shuffle=True)
         return self._learn(self._learner(source.cost_model, source.remaining), source)
 
     def fit_source(self, source: AttributeSource) -> Self:
-        """Learn from a source until it is empty.
+        """Learn from a source until it is empty or the algorithm has finished.
 
         Parameters
         ----------
         source : AttributeSource
-            Its budget and prices count; settings of the estimator must not contradict them.
+            The source, which has the budget and the prices. Leave out `n_observed`, `costs`, `panels` and `budget` of
+            the estimator.
 
         Returns
         -------
         self
+
+        Raises
+        ------
+        InvalidInputError
+            For anything but a source, settings that contradict those of the source or are out of range, and values or
+            targets that the source or the algorithm refuses.
+        CapabilityError
+            If `strategy` does not support different prices or panels.
+
+        Warns
+        -----
+        ConvergenceWarning
+            As in `fit`.
+
+        Notes
+        -----
+        Cost: one pass over the examples of the source, within its budget for each.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import hardthresh as ht
+        >>> from hardthresh.limited import ArraySource
+        >>> X = np.random.default_rng(0).standard_normal((3000, 20))
+        >>> source = ArraySource(X, X[:, 4] - 2 * X[:, 13], n_observed=8)
+        >>> ht.LimitedAttributeRegression(n_nonzero_coefs=2).fit_source(source).support_
+        array([ 4, 13])
         """
         if not isinstance(source, AttributeSource):
             raise InvalidInputError(
@@ -109,18 +158,42 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         return self._learn(self._learner(cost_model, source.remaining), source)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Learn from more rows, in the order given; pieces give the same model as all rows at once.
+        """Learn from more rows, in their order. Several calls give the same model as one call with all rows.
 
         Parameters
         ----------
         X, y
             As in `fit`.
         classes : sequence of two labels, optional
-            Of a classifier: both labels, if the first piece may lack one.
+            For a classifier, both labels, if the rows of the first call may have only one of them.
 
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            As in `fit`; and if the settings have changed since the last call, or a label is not one of the classes.
+
+        Warns
+        -----
+        ConvergenceWarning
+            As in `fit`.
+
+        Notes
+        -----
+        Cost: as `fit`, for the new rows only.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import hardthresh as ht
+        >>> X = np.random.default_rng(0).standard_normal((3000, 20))
+        >>> y = X[:, 4] - 2 * X[:, 13]
+        >>> model = ht.LimitedAttributeRegression(n_nonzero_coefs=2, n_observed=8).partial_fit(X[:2000], y[:2000])
+        >>> model.partial_fit(X[2000:], y[2000:]).support_, model.budget_.examples
+        (array([ 4, 13]), 3000)
         """
         first = not hasattr(self, "learner_")
         X, y = self._validated(X, y, reset=first)
@@ -137,7 +210,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         return not (self.costs is None and self.panels is None and self.budget is None)
 
     def _check_unchanged(self, learner: Learner) -> None:
-        """Raise if the settings are no longer those that a learner was made with."""
+        """Raise if the settings differ from those of a learner."""
         cost_model = learner.cost_model
         if (
             self._algorithm(cost_model.n_features) != learner.algorithm
@@ -150,18 +223,36 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
             )
 
     def start(self, n_features: int, feature_names: Sequence[str] | None = None) -> AttributeLearner:
-        """Return a learner that asks which attributes to observe, one example after the other.
+        """Return a learner, whose questions say which attributes of the next example to observe.
+
+        The estimator does not change; `AttributeLearner.model` returns a fitted copy.
 
         Parameters
         ----------
         n_features : int >= 1
-            How many attributes there are.
-        feature_names : sequence of str, optional
-            Their names; questions then come with names.
+            The number of attributes.
+        feature_names : sequence of str, shape (n_features,), optional
+            The names of the attributes, all different.
 
         Returns
         -------
         AttributeLearner
+            The learner, without any answers.
+
+        Raises
+        ------
+        InvalidInputError
+            For settings or numbers out of range, and names that are not as many as attributes, or not distinct.
+        CapabilityError
+            If `strategy` does not support different prices or panels.
+
+        Examples
+        --------
+        >>> import hardthresh as ht
+        >>> learner = ht.LimitedAttributeRegression(n_nonzero_coefs=1, n_observed=2).start(3, ["age", "pulse", "BMI"])
+        >>> example, indices = learner.ask()
+        >>> example, learner.names(indices)
+        (0, ['age', 'pulse'])
         """
         names = None if feature_names is None else [str(name) for name in feature_names]
         if names is not None and len(names) != n_features:
@@ -181,13 +272,13 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
 
     @property
     def required_features_(self) -> Array:
-        """Names (or indices, without names) of the features that `predict` requires."""
+        """The names of the features that `predict` requires; their indices if the columns have no names."""
         check_is_fitted(self)
         return self.support_ if self._names is None else self._names[self.support_]
 
     @property
     def _names(self) -> Array | None:
-        """The names of the columns; None where they have none."""
+        """The names of the columns; None if they have no names."""
         return getattr(self, "feature_names_in_", None)
 
     def _get_support_mask(self) -> Array:
@@ -197,7 +288,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         return mask
 
     def _linear(self, X: Any) -> Array:
-        """Return the linear predictor of each row of a table, or of each example that is left in a source."""
+        """Return the linear predictor of each row of a table, or of each remaining example of a source."""
         check_is_fitted(self)
         x = self._bought(X) if isinstance(X, AttributeSource) else self._required(X)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -205,19 +296,19 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         return linear
 
     def _bought(self, source: AttributeSource) -> Array:
-        """Return the required attributes of all examples left in a source, NaN for one that cannot be had whole."""
+        """Return the required attributes of the remaining examples of a source, NaN for incomplete or absent ones."""
         if source.n_features != self.n_features_in_:
             raise InvalidInputError(f"the source has {source.n_features} attributes, the model {self.n_features_in_}")
         self._check_names(source.feature_names)
         parts = [np.empty((0, self.support_.size))]
-        while len(examples := source.draw(1024)):  # arbitrary: rows in memory at a time
+        while len(examples := source.draw(1024)):  # arbitrary: the number of rows in memory
             values = examples.observe(self.support_)
             parts.append(np.full((examples.reached, self.support_.size), np.nan))
             parts[-1][examples.places] = values
         return np.concatenate(parts)
 
     def _check_names(self, names: Array | None) -> None:
-        """Raise if the attributes of a source have names, but not those of the columns that the model knows."""
+        """Raise if the names of the attributes of a source differ from those of the fitted columns."""
         known = self._names
         if known is None or names is None:
             return
@@ -229,7 +320,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
 
     @without_overflow_warnings
     def _required(self, X: Any) -> Array:
-        """Return the required columns of a table, which may have no others if they have names."""
+        """Return the required columns of a table; a data frame may lack the other columns."""
         names = self._names
         if names is not None and hasattr(X, "columns") and len(X.columns) != len(names):
             missing = [str(name) for name in self.required_features_ if name not in list(X.columns)]
@@ -253,7 +344,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         return X, np.asarray(y)
 
     def _encoded(self, y: Array, classes: Any = None) -> Array:
-        """Return the targets in the coding of the algorithm; `classes` are labels that are known before."""
+        """Return the targets as the algorithm codes them; `classes` are the labels, if they are known in advance."""
         return y
 
     def _source(self, X: Any, y: Array, *, shuffle: bool) -> ArraySource:
@@ -293,7 +384,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         return self._automatic(self._sparsity(n_features), self.prediction_budget)
 
     def _learn(self, learner: Learner, source: AttributeSource) -> Self:
-        """Learn from a source, and take over the result."""
+        """Learn from a source, and set the fitted attributes."""
         return self._set_result(learner.run(source), source.remaining)
 
     def _set_result(self, result: LearningResult, unused: int | None) -> Self:
@@ -313,7 +404,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         return self
 
     def _check_attributes(self) -> None:
-        """Raise InvalidInputError if the fitted attributes do not fit together."""
+        """Raise InvalidInputError if the fitted attributes contradict one another."""
         check_linear_model(self)
 
     def _set_columns(self, n_features: int, names: Any) -> None:

@@ -1,4 +1,4 @@
-"""Learning again from answers that were corrected, after the questions that were asked."""
+"""Learning again after answers were corrected: the questions of the past stay, and the coefficients are recomputed."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from .meter import Meter
 @stored("learner/batch")
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Answers that were learned from together, without their values, and the learner afterwards.
+    """A record of answers that were learned from together, without their values.
 
     Attributes
     ----------
     examples : int array, shape (n,)
         The examples.
     indices : int array
-        The attributes that were asked for.
+        The attributes that the questions named.
     choice : Choice
-        What the algorithm chose when it absorbed them.
+        The choice of the algorithm when it absorbed them.
     meter : Meter
-        What everything had cost by then.
+        The total cost afterwards.
     next_example, dropped : int
         As in `Learner`, afterwards.
     length : int or None
@@ -49,7 +49,7 @@ class Batch:
 
     @classmethod
     def between(cls, before: Any, answers: Answers, learner: Learner) -> Self:
-        """Return the record of answers that a learner has just absorbed, by its state before."""
+        """Return the record of answers that a learner has just absorbed; `before` is its previous state."""
         state: Any = learner.state
         return cls(
             examples=np.array(answers.ids, dtype=np.int64),
@@ -64,16 +64,16 @@ class Batch:
 
 @dataclass(frozen=True)
 class BatchValues:
-    """The values of a batch as they are known now.
+    """The present values of a batch, after corrections.
 
     Attributes
     ----------
     kept : bool array, shape (n,)
-        The examples that were not withdrawn.
-    x : array, shape (kept, len(indices))
-        Their attributes.
-    y : array, shape (kept,)
-        Their targets.
+        False for examples that were withdrawn.
+    x : array, shape (n_kept, len(indices))
+        The attributes of the other examples.
+    y : array, shape (n_kept,)
+        The targets of the other examples.
     """
 
     kept: Array
@@ -81,37 +81,53 @@ class BatchValues:
     y: Array
 
 
-def relearned(learner: Learner, batches: Iterable[tuple[Batch, BatchValues]]) -> tuple[Learner, list[Array]]:
-    """Return a learner that has learned the present values, batch by batch, and its predictions of each batch before.
+@dataclass(frozen=True)
+class Lesson:
+    """The result of learning from a batch again.
 
-    The questions and the supports of the past are those that were asked and chosen; the coefficients, and every choice
-    from now on, are those of the present values. Withdrawn examples are as if they had not been there.
+    Attributes
+    ----------
+    predictions : array
+        Predictions of the examples that were kept, made before the batch was learned from.
+    support : int array
+        The attributes of the predictor afterwards.
+    """
+
+    predictions: Array
+    support: Array
+
+
+def relearned(learner: Learner, batches: Iterable[tuple[Batch, BatchValues]]) -> tuple[Learner, list[Lesson]]:
+    """Return a learner that has learned from the corrected values, and the result of each batch.
+
+    The questions and supports of the past do not change, because there are no answers to other questions. The
+    coefficients are computed from the corrected values, and so is every later choice. Withdrawn examples are ignored.
 
     Parameters
     ----------
     learner : Learner
-        The learner that asked; it does not change.
+        The learner that the answers belong to; it does not change.
     batches : iterable of (Batch, BatchValues)
-        All that it has learned from, in order.
+        All batches that it has learned from, in order.
 
     Returns
     -------
     learner : Learner
-        As it is after the last batch, without answers to the open query.
-    predictions : list of arrays, one for each batch
-        Of the examples that were kept, made before the batch was learned from.
+        Its state after the last batch, without answers to the open query.
+    lessons : list of Lesson
+        One for each batch.
 
     Raises
     ------
     CapabilityError
-        If its algorithm is not `AdaptiveHybrid` or `LogisticHybrid`.
+        If the algorithm of the learner is not `AdaptiveHybrid` or `LogisticHybrid`.
     HardThreshError
-        If the learner would ask other questions now, as after answers to another version of the algorithm.
+        If the learner would return other questions now: another version of the algorithm asked the past ones.
     """
     algorithm, cost_model = learner.algorithm, learner.cost_model
-    predictions = []
+    lessons = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what there is to warn of was said when the learner began
+        warnings.simplefilter("ignore")  # the learner gave these warnings when it was created
         again: Learner | None = None
         for batch, values in batches:
             if again is None:
@@ -120,9 +136,10 @@ def relearned(learner: Learner, batches: Iterable[tuple[Batch, BatchValues]]) ->
             again.state = replace(again.state, length=batch.length)
             again.meter = replace(batch.meter)
             again.next_example, again.dropped = batch.next_example, batch.dropped
-            predictions.append(again.predictions(batch.indices, values.x))
+            predictions = again.predictions(batch.indices, values.x)
             ids = batch.examples[values.kept].tolist()
             again.absorb(Answers(batch.indices, ids, values.x, values.y, np.ones(len(ids), dtype=bool)))
+            lessons.append(Lesson(predictions, again.state.support))
     if again is None:
         return learner, []
     again.algorithm = algorithm
@@ -132,4 +149,4 @@ def relearned(learner: Learner, batches: Iterable[tuple[Batch, BatchValues]]) ->
             "the answers were asked for by another version of the algorithm, so they cannot be learned from again; "
             "install the version of hardthresh that began"
         )
-    return again, predictions
+    return again, lessons

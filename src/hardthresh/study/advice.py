@@ -76,13 +76,15 @@ def _how_many(
         said = f"{needed:,} examples are needed so that {said}; they cost {terms.money(round(size.cost))} (median)."
         if size is sizes[0]:
             said = f"{said} Fewer may do: no smaller study was simulated."
+    if terms.examples is None:
+        said += f" Set examples = {needed or largest.examples} in the terms: the study explores accordingly."
     if allowed is None:
-        return f"{said} Set examples = {needed or largest.examples} in the terms: the study explores accordingly."
+        return said
     if needed is None or needed > allowed:
         there = next((size for size in sizes if size.examples == allowed), None)
         chance = "" if there is None else f", with which {there.all_found} of the studies find all right columns"
         return f"{said} The terms allow about {allowed:,} examples{chance}: they allow too few."
-    return f"{said} The terms allow about {allowed:,}. The study explores as examples in the terms says: set it."
+    return f"{said} The terms allow about {allowed:,}."
 
 
 def _beside_complete(terms: Terms, size: PlannedSize, enough: PlannedSize | None, better: bool, wanted: float) -> str:

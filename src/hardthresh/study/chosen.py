@@ -52,7 +52,7 @@ class ChosenColumn:
         if not self.now:
             return f"{self.name}: no longer chosen, in {percent(self.share)} of the latest batches"
         if self.p != self.p:
-            said = "too few examples since it was chosen to say whether it is needed"
+            said = "too few examples since the choice changed to say whether it is needed"
         else:
             said = f"{'looks needed' if self.looks_needed else 'may not be needed'}, p = {number(self.p)}"
         return f"{self.name}: in {percent(self.share)} of the latest batches; {said}"

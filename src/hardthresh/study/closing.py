@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from .attributes import Attribute
 from .drift import Drift, drift
 from .log import Event
 from .outcomes import Record, records_of
+from .predicting import Predictor, predictor
 from .progress import Progress, progress
 from .records import Learned
 from .study import Study
@@ -80,8 +80,7 @@ def write_study(study: Study, path: str | PathLike[str], *, date: datetime.date 
     events = list(study.events())
     records = records_of(events, terms)
     reached, shift = progress(learned), drift(learned)
-    fitted = study.model() if learned.questions.size else None
-    model = None if fitted is None else Predictor.of(fitted, learned, terms)
+    model = predictor(study) if learned.questions.size else None
     text: str = (
         environment()
         .get_template("study.html.jinja")
@@ -91,6 +90,8 @@ def write_study(study: Study, path: str | PathLike[str], *, date: datetime.date 
             status=status,
             progress=reached,
             model=model,
+            coefficients=[] if model is None else _coefficients(model, learned, terms),
+            purchases={} if model is None else _purchases(model, terms),
             chart=chart("progress", lambda ax: plot_progress(reached, ax), height=330) if model else None,
             attributes=_attributes(terms, records, reached, model),
             drift=str(shift).splitlines(),
@@ -116,87 +117,23 @@ def write_study(study: Study, path: str | PathLike[str], *, date: datetime.date 
 _NOT_LEARNED = ("dropped", "skipped", "withdrawn")
 
 
-@dataclass(frozen=True, slots=True)
-class Coefficient:
-    """One column of the model.
-
-    Attributes
-    ----------
-    column : str
-        Its name.
-    per_unit : str
-        The coefficient, with its units.
-    per_deviation : str
-        The coefficient per standard deviation of the observed values.
-    """
-
-    column: str
-    per_unit: str
-    per_deviation: str
+def _coefficients(model: Predictor, learned: Learned, terms: Terms) -> list[tuple[str, str, str]]:
+    """Return each column with its coefficient and the effect of a standard deviation, the largest effect first."""
+    place = {name: number for number, name in enumerate(learned.columns)}
+    outcome = "log odds" if terms.is_class else terms.target.unit
+    effects = {}
+    for one in model.coefficients:
+        seen = learned.values[:, place[one.column]]
+        effects[one] = one.value * float(np.std(seen[np.isfinite(seen)]))
+    return [
+        (one.column, f"{signed(one.value)} {one.per(terms)}".rstrip(), f"{signed(effects[one])} {outcome}".rstrip())
+        for one in sorted(model.coefficients, key=lambda one: -abs(effects[one]))
+    ]
 
 
-@dataclass(frozen=True, slots=True)
-class Predictor:
-    """The model of a study in the units of its terms.
-
-    Attributes
-    ----------
-    coefficients : tuple of Coefficient
-        Those that are not zero, the largest effect first.
-    intercept : str
-        The intercept, with its unit.
-    needed : tuple of Attribute
-        What a prediction needs.
-    price : float
-        What that costs.
-    purchases : tuple of (str, float)
-        The panels and single attributes that have to be bought, with their prices.
-    trouble : str
-        What is to be said against the model; empty if nothing is.
-    """
-
-    coefficients: tuple[Coefficient, ...]
-    intercept: str
-    needed: tuple[Attribute, ...]
-    price: float
-    purchases: tuple[tuple[str, float], ...]
-    trouble: str
-
-    @classmethod
-    def of(cls, model: Any, learned: Learned, terms: Terms) -> Predictor:
-        """Return the model in words and numbers."""
-        coef, support = np.ravel(model.coef_), model.support_
-        seen = learned.values[:, support]
-        deviation = np.array([np.std(column[np.isfinite(column)]) for column in seen.T])
-        effects = coef[support] * deviation
-        outcome = "log-odds" if terms.is_class else terms.target.unit
-        needed = terms.attributes_at(support)
-        prices = {
-            attribute.panel or attribute.name: terms.panels.get(attribute.panel, attribute.price)
-            for attribute in needed
-        }
-        return cls(
-            coefficients=tuple(
-                Coefficient(
-                    terms.columns[j],
-                    f"{signed(coef[j])}{_per(outcome, terms.attributes[terms.attribute_of[j]].unit)}",
-                    f"{signed(effect)} {outcome}".rstrip(),
-                )
-                for effect, j in sorted(
-                    zip(effects.tolist(), support.tolist(), strict=True), key=lambda pair: (-abs(pair[0]), pair[1])
-                )
-            ),
-            intercept=f"{signed(float(np.ravel(model.intercept_)[0]))} {outcome}".rstrip(),
-            needed=needed,
-            price=terms.cost_model.cost(support),
-            purchases=tuple(prices.items()),
-            trouble="" if model.converged_ else model.stop_reason_,
-        )
-
-
-def _per(outcome: str, unit: str) -> str:
-    """Return the unit of a coefficient, such as " days per kg"."""
-    return (f" {outcome}" if outcome else "") + (f" per {unit}" if unit else "")
+def _purchases(model: Predictor, terms: Terms) -> dict[str, float]:
+    """Return what has to be bought for a prediction, panels and single attributes, with the prices."""
+    return {one.panel or one.name: terms.panels.get(one.panel, one.price) for one in model.attributes}
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +173,7 @@ def _attributes(
             sum(record.values.get(attribute.name) is not None for record in records),
             sum(attribute.name in record.lacking for record in records),
             max(shares.get(column, 0.0) for column in attribute.columns),
-            model is not None and attribute in model.needed,
+            model is not None and attribute in model.attributes,
         )
         for attribute in terms.attributes
     ]

@@ -8,10 +8,15 @@ from hardthresh.core.errors import HardThreshError, InvalidInputError
 class QuestionBack(InvalidInputError):
     """Values are outside of their ranges; they become data when they are confirmed.
 
-    Attributes
+    Parameters
     ----------
     doubts : tuple of (str, float, float, float, str)
         For each the name of the attribute, the value, the range, and the unit.
+
+    Attributes
+    ----------
+    doubts : tuple of (str, float, float, float, str)
+        The same.
     """
 
     def __init__(self, doubts: tuple[tuple[str, float, float, float, str], ...]) -> None:

@@ -90,7 +90,7 @@ class Learned:
     batch : int array, shape (n,)
         The batch that they were learned with, from 0.
     chosen : tuple of int arrays
-        The support after each batch.
+        The columns of the predictor after each batch.
     money : array, shape (n,)
         What each example cost.
     columns : tuple of str

@@ -266,6 +266,11 @@ class Study(StudyFile):
         key : str, optional
             As in `ask`.
 
+        Returns
+        -------
+        Receipt
+            What became of the request.
+
         Raises
         ------
         LateAnswer, InvalidInputError, StudyClosed
@@ -295,6 +300,11 @@ class Study(StudyFile):
             Why.
         key : str, optional
             As in `ask`.
+
+        Returns
+        -------
+        Receipt
+            What became of the request.
 
         Raises
         ------
@@ -340,6 +350,11 @@ class Study(StudyFile):
         key : str, optional
             As in `ask`.
 
+        Returns
+        -------
+        Receipt
+            What became of the request.
+
         Raises
         ------
         QuestionBack, InvalidInputError, StudyClosed
@@ -381,6 +396,11 @@ class Study(StudyFile):
         key : str, optional
             As in `ask`.
 
+        Returns
+        -------
+        Receipt
+            What became of the request.
+
         Raises
         ------
         InvalidInputError
@@ -408,6 +428,11 @@ class Study(StudyFile):
             Why.
         key : str, optional
             As in `ask`.
+
+        Returns
+        -------
+        Receipt
+            What became of the request.
 
         Raises
         ------
@@ -454,7 +479,7 @@ class Study(StudyFile):
         with self._lock, self._log.reading() as transaction:
             state = self._caught_up(transaction)
             batches = history(self.terms, transaction, state.event)
-            _, predictions = relearned(state.learner, batches)
+            _, lessons = relearned(state.learner, batches)
         d = len(self.terms.columns)
         count = [int(np.count_nonzero(values.kept)) for _, values in batches]
         table = [np.full((n, d), np.nan) for n in count]
@@ -469,9 +494,9 @@ class Study(StudyFile):
             questions=joined([batch.examples[values.kept] for batch, values in batches], np.int64),
             values=np.concatenate(table) if table else np.zeros((0, d)),
             target=joined([values.y for _, values in batches]),
-            prediction=joined(predictions),
+            prediction=joined([lesson.predictions for lesson in lessons]),
             batch=np.repeat(np.arange(len(batches)), count),
-            chosen=tuple(batch.choice.chosen for batch, _ in batches),
+            chosen=tuple(lesson.support for lesson in lessons),
             money=np.repeat(np.array(costs), count),
             columns=tuple(self.terms.columns),
             is_class=self.terms.is_class,

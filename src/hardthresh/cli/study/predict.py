@@ -47,22 +47,26 @@ def predict(
         raise InvalidInputError("--out and --id are for the rows of --from FILE; leave them out")
 
     from hardthresh.study import Study
-    from hardthresh.study.predicting import needed, predictions
+    from hardthresh.study.predicting import predictions, predictor
 
     found = Study.open(study)
-    terms, model = found.terms, found.model()
+    terms, model = found.terms, predictor(found)
+    if model is None:
+        raise InvalidInputError(f"{study} has not learned from any example yet; answer questions first")
+    if model.caution:
+        write_stderr(f"warning: {model.caution}")
+    needed = ", ".join(attribute.name for attribute in model.attributes)
     if rows is not None:
         records = read_records(rows)
-        predicted = predictions(model, terms, records, on_doubt=_warn)
+        predicted = predictions(model.estimator, terms, records, on_doubt=_warn)
         _write(predicted, records, terms, row_id, out, as_json=as_json, verbatim=verbatim)
         return
-    if not values and model.support_.size:
-        names = ", ".join(attribute.name for attribute in needed(model, terms))
-        raise InvalidInputError(f"give the values that the model needs: {names}")
+    if not values and needed:
+        raise InvalidInputError(f"give the values that the model needs: {needed}")
     typed = assignments(values or [])
     for name in typed:
         terms.attribute(name)
-    (one,) = predictions(model, terms, [("", typed)], on_doubt=_warn).tolist()
+    (one,) = predictions(model.estimator, terms, [("", typed)], on_doubt=_warn).tolist()
     if as_json:
         print_json({"target": terms.target.name, _column(terms): one})
     elif terms.is_class:
@@ -72,7 +76,7 @@ def predict(
 
 
 def _warn(message: str) -> None:
-    write_stderr(f"warning: {message}")
+    write_stderr(f"warning: {message}: the study knows little there")
 
 
 def _column(terms: Terms) -> str:

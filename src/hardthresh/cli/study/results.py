@@ -75,8 +75,8 @@ def close(
 
     Nothing can be asked, told or corrected afterwards. The files can be written again by the same command.
     """
-    check_written(study, {"--out": (out, (".json",)), "--report": (report, (".html",))})
-    check_model_output(out)
+    check_written(study, {"--report": (report, (".html",))})
+    check_model_output(out, {"the study": study})
 
     from hardthresh.study import Study
     from hardthresh.study.closing import save_model, write_study

@@ -1,4 +1,4 @@
-"""Algorithms that choose which attributes of the next examples to observe."""
+"""Algorithms that choose which attributes of the next examples to observe, and learn coefficients."""
 
 from .adaptive import AdaptiveHybrid
 from .dantzig import DantzigSelector

@@ -1,4 +1,4 @@
-"""Limited attributes without anything to tune: explore for candidates, exploit by least squares, repair the support."""
+"""The default algorithm, which needs no tuning: explore candidates, fit by least squares, and repair the support."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from .moments import Covariances, Moments
 from .support_choice import PER_VARIABLE, choose, intercept, least_squares, required_decrease
 
 # The first seven were tuned by hand on draws of the problem of Murata and Suzuki (2018), other draws than those of
-# papers/limited_attributes. In "equal" ranges the same supports are found, with squared errors within a third, in 12
-# draws of each of six problems with 4 of 60 attributes: weak and strong effects, correlated attributes, two classes,
-# prices, and only 700 examples.
-FIRST_BATCH = 150  # examples per block in the first exploration; 40 to 600 are equal, the first model comes the later
-PER_COEFFICIENT = 4  # or so many for each coefficient, if that is more; 1 to 64 are equal
-SHARE = 0.1  # but all blocks together at most this share of the stream; 0.05 to 0.2 are equal, 0.025 doubles an error
-GROWTH = 1.5  # of the batch from round to round; 1.1 to 3 are equal
+# papers/limited_attributes. Values are called equal if they find the same supports, with squared errors within a third,
+# in 12 draws of each of six problems with 4 of 60 attributes: weak and strong effects, correlated attributes, two
+# classes, prices, and only 700 examples.
+FIRST_BATCH = 150  # examples per block in the first exploration; 40 to 600 are equal, but delay the first model
+PER_COEFFICIENT = 4  # or this number of examples for each coefficient, if that is more; 1 to 64 are equal
+SHARE = 0.1  # all blocks together use at most this share of the stream; 0.05 to 0.2 are equal, 0.025 doubles an error
+GROWTH = 1.5  # factor of the batch from round to round; 1.1 to 3 are equal
 EXPLOIT = 0.25  # examples of an exploitation, as a share of the exploration before it; 0.06 to 1 are equal
-PER_REPAIR = 10  # or so many for each observed attribute; 5 is equal. On 700 examples 2 has ten times the error, and
-# 20 and 40 miss one and eight of 12 supports
-PATIENCE = 1.25  # growth of the number of examples from one repair to the next; 1.05 to 2.5 are equal
-SMALLEST = 1e-150  # numbers whose squares have lost digits in float64, or are 0, are smaller than this
-_PERFECT = 1e-14  # share of the target's variance below which a residual is rounding; 1e-15 to 1e-10 are equal
-_ALL_LEFT = 2**62  # examples, more than any stream has: an exploitation that does not end
+PER_REPAIR = 10  # or this number for each observed attribute; 5 is equal. On 700 examples 2 has ten times the error,
+# and 20 and 40 miss one and eight of 12 supports
+PATIENCE = 1.25  # factor of the number of examples from one repair to the next; 1.05 to 2.5 are equal
+SMALLEST = 1e-150  # squares of smaller numbers lose digits in float64, or are 0
+_PERFECT = 1e-14  # a residual below this share of the target's variance is rounding; 1e-15 to 1e-10 are equal
+_ALL_LEFT = 2**62  # examples, more than any stream has: an exploitation without an end
 
 
 @stored("state/adaptive")
@@ -44,33 +44,36 @@ class AdaptiveState(AlgorithmState):
     Attributes
     ----------
     phase : {"explore", "exploit"}
-        What is being done in this round.
+        The phase of the round.
     round : int
-        From 1.
+        The number of the round, from 1.
     chosen : int array
-        The support under consideration, increasing; `w` is 0 on it until least squares are possible.
+        The present support, increasing; `w` is 0 before the first least-squares fit.
     parts : int array, shape (d,)
-        The block of each attribute in this exploration, -1 for those that are always observed.
+        The block of each attribute in this exploration; -1 for attributes that are observed on every example, and for
+        those that are too expensive.
     observed : int array
-        What is observed while exploiting: the panels of `chosen`, and of the best candidates.
-    block, taken : int
-        The block under way, and the examples of it, or of the exploitation, that were seen.
+        The attributes that an exploitation observes: the panels of `chosen`, and those of the best candidates.
+    block : int
+        The number of the present block of the exploration.
+    taken : int
+        The number of examples so far of the present block, or of the exploitation.
     quota : int
-        How many examples each block, or this exploitation, takes.
+        The number of examples of each block, or of the exploitation.
     next_repair : int
-        After how many examples in `together` the support is looked at again.
+        The count of `together` at which the support is compared with others again.
     scales : Covariances
-        Of each attribute, over all explorations.
+        The moments of each attribute, over all explorations.
     scores : Covariances
-        Of each attribute and the residual, over the explorations since the support last changed.
+        The moments of each attribute and the residual, over the explorations since the support last changed.
     part : Covariances
-        The same of the block under way.
+        The moments of each attribute of the present block and the residual.
     together : Moments
-        Of `observed` and the target, over the exploitation.
+        The joint moments of `observed` and the target, over the exploitations that observed these attributes.
     own : Moments
-        Of `chosen` and the target, over all examples since the exploitation that proposed it.
+        The joint moments of `chosen` and the target, over all examples since the exploitation that proposed `chosen`.
     fitted : bool
-        Whether the support was ever found by least squares.
+        Whether a support has been chosen by least squares.
     """
 
     phase: Literal["explore", "exploit"] = "explore"
@@ -96,7 +99,7 @@ class AdaptiveState(AlgorithmState):
 
     @property
     def n_blocks(self) -> int:
-        """How many blocks an exploration has."""
+        """The number of blocks of the exploration."""
         return int(self.parts.max()) + 1
 
 
@@ -108,41 +111,59 @@ class AdaptiveState(AlgorithmState):
 )
 @dataclass(frozen=True)
 class AdaptiveHybrid(Algorithm[AdaptiveState]):
-    """Hybrid learning that chooses everything itself: the default.
+    """Exploration and least squares in turn, without settings to tune: the default algorithm, a heuristic.
 
-    Each round *explores*: the residual of the present model is correlated with every attribute, block by block as in
-    `Exploration`; correlations accumulate over rounds until the support changes. Then it *exploits*: the support and,
-    for the rest of the budget, the most correlated candidates are observed together. Least squares on all of them,
-    backward elimination down to `n_nonzero_coefs`, and exchanges propose a support, which replaces the present one if
+    Each round has two phases. In the *exploration*, the residual of the present model is correlated with every
+    attribute, block by block as in `Exploration`; the correlations of several rounds are combined until the support
+    changes. In the *exploitation*, the present support is observed together with candidates: the attributes with the
+    largest correlations that the rest of the budget buys. Least squares on all of these, backward elimination to
+    `n_nonzero_coefs` attributes, and exchanges of single attributes propose a new support. It replaces the present one
+    if
 
-    .. math:: (n - s - 2) \\log(RSS_{old} / RSS_{new}) > m (\\log n + 2 \\log p)
+    .. math:: (n - q - 2) \\log(RSS_{old} / RSS_{new}) > m (\\log n + 2 \\log p)
 
-    for m exchanged attributes of p observed: the extended BIC, because the best of many exchanges is proposed. The
-    coefficients are the least squares on the support, over all examples since the exploitation that proposed it. Since
-    explorations observe the support too, most examples explore; the last ones, if too few for another round, exploit.
-    If the budget covers all attributes, every example exploits.
+    where p attributes were observed together on n examples, the present support has q of them, and m is the number of
+    attributes that are exchanged. This is the criterion of the extended BIC, which accounts for the choice of the best
+    among many exchanges.
+
+    The coefficients are least squares on the support, over all examples since the beginning of the exploitation that
+    proposed it, those of explorations included, because explorations observe the support too. If the remaining examples
+    are too few for another round, they are used for exploitation; if the budget buys all attributes, every example is.
 
     Parameters
     ----------
     n_nonzero_coefs : int >= 0
-        At most so many coefficients are not zero.
-    prediction_budget : float, optional
-        What the attributes of the predictor may cost. By default the budget less the dearest panel that costs at most
-        half of it, so that this panel can be explored. Panels that cost more than the predictor may are not bought.
-        With equal prices it is enough that n_nonzero_coefs is below s'.
+        s, the largest number of non-zero coefficients; with equal prices s < s', or s <= s' if s' = d.
+    prediction_budget : float > 0, optional
+        L, the largest cost of the attributes of a prediction. The default, which is also the largest possible value, is
+        `CostModel.prediction_limit`: the budget minus the highest price of a panel that costs at most half of the
+        budget, so that such a panel can be observed together with the attributes of the model. Panels that cost more
+        than min(L, budget - L) are never bought, unless the budget buys all attributes.
 
     Raises
     ------
     InvalidInputError
-        If the predictor would leave no room to explore.
+        For settings out of range. When learning starts, also for a starting point w0, or if the budget is too small to
+        observe further attributes together with those of the model.
+
+    Warns
+    -----
+    UserWarning
+        When learning starts, if panels are too expensive to be bought.
 
     Notes
     -----
-    Cost: O(s'^2) operations per example while exploiting, O(s^2 + s') while exploring, and O(d) for each batch of 32 or
-    more examples; O(d + s'^2) memory. Invariant to the scales and shifts of attributes and target. No guarantee: a
-    heuristic, tested on correlated, rescaled and noisy attributes, where the published algorithms diverge
-    (``papers/limited_attributes``). Once the support is right, a wrong exchange has to beat an information criterion,
-    and the coefficients are the least squares on it.
+    Cost: one pass over the examples; O(s'^2) operations per example of an exploitation, O(s^2 + s') per example of an
+    exploration, and O(d) for each batch of 32 or more examples; O(d + s'^2) memory. The support is invariant,
+    and the coefficients are equivariant, under shifts and scalings of attributes and target. Guarantee: no example
+    costs more than the budget. The choice of the support is a heuristic, which was tested on correlated, rescaled and
+    noisy attributes, for which the published algorithms diverge (``papers/limited_attributes``).
+
+    References
+    ----------
+    T. Murata and T. Suzuki (2018), *Sample efficient stochastic gradient iterative hard thresholding method for
+    stochastic sparse linear regression with limited attribute observation*, NeurIPS; J. Chen and Z. Chen (2008),
+    *Extended Bayesian information criteria for model selection with large model spaces*, Biometrika 95(3).
 
     Examples
     --------
@@ -166,7 +187,7 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
             checked_number("prediction_budget", self.prediction_budget, above=0.0)
 
     def start(self, cost_model: CostModel, w0: Array | None = None, length: int | None = None) -> AdaptiveState:
-        """Return the null model, about to explore; or to exploit, if everything can be observed."""
+        """Return the null model before the first exploration, or exploitation if the budget buys everything."""
         if cost_model.uniform:
             checked_sparsity(self.n_nonzero_coefs, cost_model.count_for(cost_model.prediction_limit))
         if w0 is not None:
@@ -208,18 +229,18 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
         return self._explore(cost_model, state)
 
     def query(self, cost_model: CostModel, state: AdaptiveState) -> Query | None:
-        """Ask for the support and a block, or the candidates."""
+        """Return a query of the support and the present block, or of the support and the candidates."""
         indices = state.observed
         if state.phase == "explore":
             indices = np.union1d(cost_model.whole_panels(state.chosen), np.flatnonzero(state.parts == state.block))
         return Query(indices, batch_size(cost_model, state.quota - state.taken))
 
     def absorb(self, cost_model: CostModel, state: AdaptiveState, indices: Array, x: Array, y: Array) -> AdaptiveState:
-        """Update the moments; at the end of a block or a round, and where a repair is due, change the support."""
+        """Update the moments; at the end of a block or a round, or when a repair is due, choose the support again."""
         own = state.own.absorb(np.column_stack([x[:, positions(indices, state.chosen)], y]))
         now = replace(state, own=own, seen=state.seen + len(y), taken=state.taken + len(y))
         if not state.seen:
-            now = self._refitted(now)  # the mean of the target, from the first examples on
+            now = self._refitted(now)  # sets the intercept to the mean of the first targets
         if now.phase == "explore":
             return self._absorb_block(cost_model, now, indices, x, y)
         now = replace(now, together=now.together.absorb(np.column_stack([x, y])))
@@ -231,22 +252,22 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
         return self._explore(cost_model, replace(now, round=now.round + 1)) if ended else now
 
     def finalize(self, cost_model: CostModel, state: AdaptiveState) -> AdaptiveState:
-        """Return least squares on the support, over all examples on which it was observed."""
+        """Return the state with least squares on the support, which is repaired if an exploitation is incomplete."""
         if state.together.count > 1 and (state.phase == "exploit" or not state.fitted):
             return self._repaired(cost_model, state)
         if not state.fitted and state.own.count < state.seen:
-            return state  # its intercept is the mean of all examples, of which `own` has only the latest
+            return state  # its intercept is the mean of all targets; `own` has only the latest ones
         return self._refitted(state)
 
     def without_length(self, cost_model: CostModel, state: AdaptiveState) -> AdaptiveState:
-        """Return the state without its length; an exploitation of all that was left ends with an exploration."""
+        """Return the state without its length; an exploration follows an exploitation of all remaining examples."""
         now = replace(state, length=None)
         if now.phase == "explore" or now.quota < _ALL_LEFT or not now.parts.size:
             return now
         return self._explore(cost_model, self._repaired(cost_model, now) if now.together.count > 1 else now)
 
     def failure_reason(self, state: AdaptiveState) -> str:
-        """Return whether the support was ever chosen by least squares."""
+        """Return a reason if no support was chosen by least squares, or if squares underflow; otherwise empty."""
         if state.fitted:
             return _underflow(state)
         return (
@@ -257,7 +278,7 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
     def _absorb_block(
         self, cost_model: CostModel, state: AdaptiveState, indices: Array, x: Array, y: Array
     ) -> AdaptiveState:
-        """Add to the covariances of a block with the residual; after the last block choose candidates."""
+        """Add answers to the covariances of a block and the residual; after the last block choose candidates."""
         block = np.flatnonzero(state.parts == state.block)
         residual = y - self.response(state.intercept + x[:, positions(indices, state.support)] @ state.w[state.support])
         part = state.part.merge(np.arange(block.size), Covariances.of(x[:, positions(indices, block)], residual))
@@ -277,7 +298,7 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
         return self._choose_candidates(cost_model, now)
 
     def _explore(self, cost_model: CostModel, state: AdaptiveState) -> AdaptiveState:
-        """Return the start of an exploration, or of an exploitation if too few examples are left to explore."""
+        """Return the state at the beginning of an exploration, or an exploitation if too few examples are left."""
         parts = cost_model.partition(state.chosen, cost_model.panel_limit(self._limit(cost_model)))
         n_blocks = int(parts.max()) + 1
         first = max(PER_COEFFICIENT * self.n_nonzero_coefs, FIRST_BATCH)
@@ -290,7 +311,7 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
         return replace(state, phase="explore", parts=parts, quota=quota, block=0, taken=0, part=part)
 
     def _choose_candidates(self, cost_model: CostModel, state: AdaptiveState) -> AdaptiveState:
-        """Return the start of an exploitation of the support and of what correlates most with the residual."""
+        """Return the state at the beginning of an exploitation, with the best candidates of the exploration."""
         deviation = state.scales.deviation()
         covariance = np.abs(state.scores.covariance())
         score = np.divide(covariance, deviation, out=np.zeros_like(deviation), where=deviation > 0)
@@ -303,15 +324,15 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
         return self._exploit(state, observed, quota)
 
     def _first_support(self, cost_model: CostModel, score: Array) -> Array:
-        """Return the support after the first exploration, by the covariances with the residual."""
+        """Return the support after the first exploration, chosen by the correlations with the residual."""
         return cost_model.choose(score, self.n_nonzero_coefs, self._limit(cost_model))
 
     def _candidates(self, cost_model: CostModel, state: AdaptiveState, score: Array) -> Array:
-        """Return what an exploitation observes: the support, and what correlates most with the residual."""
+        """Return the attributes of an exploitation: the support, and those most correlated with the residual."""
         return cost_model.extend(state.chosen, score)
 
     def _exploit(self, state: AdaptiveState, observed: Array, quota: int | None) -> AdaptiveState:
-        """Return the start of an exploitation of `quota` examples, or of all that are left."""
+        """Return the state at the beginning of an exploitation of `quota` examples; None means all that are left."""
         if not np.array_equal(observed, state.observed):
             state = replace(
                 state,
@@ -322,7 +343,7 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
         return replace(state, phase="exploit", quota=_ALL_LEFT if quota is None else quota, taken=0)
 
     def _repaired(self, cost_model: CostModel, state: AdaptiveState) -> AdaptiveState:
-        """Return the state with the best support of what is observed, if the criterion prefers it."""
+        """Return the state with the best support among the observed attributes, if the criterion prefers it."""
         support = self._best_support(cost_model, state)
         state = replace(state, next_repair=int(PATIENCE * state.together.count) + 1)
         if not (state.fitted and np.array_equal(support, state.chosen)):
@@ -330,14 +351,14 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
         return self._refitted(replace(state, fitted=True))
 
     def _best_support(self, cost_model: CostModel, state: AdaptiveState) -> Array:
-        """Return the support of least squares on what is observed, or the present one unless that is better."""
+        """Return the best support among the observed attributes if the criterion prefers it, else the present one."""
         proposal = choose(state.together, state.observed, cost_model, self.n_nonzero_coefs, self._limit(cost_model))
         support = state.observed[proposal.chosen]
         better = not state.fitted or self._is_better(state, support, proposal.residual)
         return support if better else state.chosen
 
     def _is_better(self, state: AdaptiveState, support: Array, residual: float) -> bool:
-        """Return whether another support lowers log RSS by more than the criterion asks for an exchange."""
+        """Return whether another support lowers log RSS by more than the criterion requires."""
         exchanged = max(np.setdiff1d(support, state.chosen).size, np.setdiff1d(state.chosen, support).size)
         if not exchanged:
             return False
@@ -347,11 +368,11 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
         return decrease > exchanged * required
 
     def _with_support(self, state: AdaptiveState, support: Array, own: Moments) -> AdaptiveState:
-        """Return the state with another support and its moments, and without scores."""
+        """Return the state with another support and its moments, and with empty scores."""
         return replace(state, chosen=support, own=own, scores=Covariances.none(state.w.size))
 
     def _refitted(self, state: AdaptiveState) -> AdaptiveState:
-        """Return the state with least squares on the support."""
+        """Return the state with the least-squares coefficients of the support."""
         if not state.fitted:
             return replace(state, intercept=float(state.own.mean[-1]))
         fit = least_squares(state.own)
@@ -364,7 +385,7 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
 
 
 def _underflow(state: AdaptiveState) -> str:
-    """Return which numbers vary too little to be told from constants, as their squares underflow; empty if none."""
+    """Return a message about an attribute or target so small that its squares underflow; empty if there is none."""
     scales, own = state.scales, state.own
     square = np.append(scales.square / np.maximum(scales.count, 1), own.comoment[-1, -1] / max(own.count, 1))
     small = np.hypot(np.append(scales.mean, own.mean[-1]), np.sqrt(square))
@@ -376,7 +397,7 @@ def _underflow(state: AdaptiveState) -> str:
 
 
 def _moments_of(state: AdaptiveState, support: Array) -> Moments:
-    """Return the moments of a support over all examples on which it is known to have been observed together."""
+    """Return the moments of a support, over the examples on which all of it is known to have been observed."""
     if np.all(np.isin(support, state.chosen)):
         return state.own.of(np.append(positions(state.chosen, support), -1))
     return state.together.of(np.append(positions(state.observed, support), -1))

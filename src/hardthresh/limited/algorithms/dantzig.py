@@ -1,4 +1,4 @@
-"""The Dantzig selector on moments estimated from s' random attributes of each example (after Kale et al. 2017)."""
+"""The Dantzig selector with moments estimated from s' random attributes of each example (after Kale et al. 2017)."""
 
 from __future__ import annotations
 
@@ -24,28 +24,30 @@ from hardthresh.limited.contract import (
 )
 from hardthresh.limited.cost_model import CostModel
 
-_HELD = 256  # examples that are added to the moments by one product, as each product costs d^2 writes; arbitrary
+_HELD = 256  # examples that one product adds to the moments, because each product writes d^2 numbers; arbitrary
 
 
 @stored("state/dantzig")
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DantzigState(AlgorithmState):
-    """The state of `DantzigSelector`: sums over examples, and the examples that are not in them yet.
+    """The state of `DantzigSelector`: sums over examples, and the latest examples, which are not in the sums yet.
 
     Attributes
     ----------
     products : array, shape (d, d)
-        The sums of x_j x_k over the examples on which both were seen.
+        The sums of x_j x_k over the examples on which both were observed.
     correlations : array, shape (d,)
-        The sums of x_j y.
+        The sums of x_j y over the examples on which x_j was observed.
     squares : float
         The sum of y^2.
     observed : int array, shape (s',)
-        What is observed of the next example.
-    held : int array, shape (m, s'), and values : array, shape (m, s' + 1)
-        The attributes of the last examples, and what they were; the target is the last value.
+        The attributes to observe of the next example.
+    held : int array, shape (m, s')
+        The observed attributes of the m examples that are not in the sums yet.
+    values : array, shape (m, s' + 1)
+        The values of these attributes, and the target in the last column.
     failure : str
-        Why the linear program was not solved.
+        Why the linear program was not solved; an empty string if it was solved, or not tried.
     """
 
     products: Array
@@ -68,38 +70,41 @@ class DantzigState(AlgorithmState):
 )
 @dataclass(frozen=True)
 class DantzigSelector(Algorithm[DantzigState]):
-    r"""The point of least l1 norm that agrees with all correlations, from s' random attributes of each example.
+    r"""The Dantzig selector, with second moments estimated from s' random attributes of each example.
 
     .. math:: \hat w = \arg\min \|w\|_1 \quad \text{subject to} \quad \|\hat b - \hat Σ w\|_\infty \le λ,
               \qquad λ = c \sqrt{\frac{d \log d}{s' n}} \sqrt{\overline{y^2}}
 
-    The second moments are unbiased: sums of the products that were seen, divided by the number of examples times the
-    probability of seeing them, s'/d for b and for the diagonal of Σ, s'(s' - 1)/(d(d - 1)) for pairs. The s largest
-    coefficients are kept. The linear program is solved once, at the end: before, the coefficients are 0, and so they
-    stay if it has no solution, as λ is too small for the noise in the moments (`failure_reason` says so).
+    The estimates of E x y and E x x^T from n examples, b and Σ with hats, are unbiased: the sums of the observed
+    products, divided by n and by the probability of observing them, which is s'/d for b and for the diagonal of Σ, and
+    s'(s' - 1)/(d(d - 1)) for pairs. The solution is truncated to its s coefficients of largest modulus. The linear
+    program is solved once, at the end; before, the coefficients are 0. They remain 0 if it has no solution, because λ
+    is too small for the noise of the moments; `failure_reason` then says so.
 
     Parameters
     ----------
     n_nonzero_coefs : int >= 0
         s <= s'.
     c : float > 0
-        The constant of λ.
+        The constant c of λ.
     seed : int >= 0
-        Of the attributes that are observed.
+        The seed of the random choice of attributes.
 
     Raises
     ------
     CapabilityError
-        On attributes with different prices or in panels.
+        When learning starts, for attributes with different prices or in panels.
     InvalidInputError
-        For settings out of range, or s' < 2.
+        For settings out of range. When learning starts, also for s' < 2 (unless d = 1) and for a starting point w0.
 
     Notes
     -----
-    Cost: O(d^2) memory, which is its nature, and O(d^2) operations per example; a dense linear program of d equations
-    (HiGHS; seconds for d = 500, growing like d^3). Attributes and target should have mean 0: there is no intercept.
-    Guarantee: that of Kale et al. under restricted isometry, of an online version of which this is the end;
-    O~(d s*^2/s' (sigma + d/s')^2 / eps) examples.
+    Cost: one pass over the examples; O(d^2) memory for the second moments; O(d^2) operations per example; and a dense
+    linear program with d equations, solved by HiGHS, which takes seconds for d = 500 and time proportional to d^3.
+    There is no intercept, so attributes and target should have mean 0. Guarantee: none for this class (heuristic). Kale
+    et al. (2017) prove a bound under the restricted isometry property for an online algorithm, which solves such a
+    program repeatedly: O~(d s*^2/s' (sigma + d/s')^2 / eps) examples for an excess risk of eps. This class solves it
+    only after the last example.
 
     References
     ----------
@@ -128,7 +133,7 @@ class DantzigSelector(Algorithm[DantzigState]):
         checked_integer("seed", self.seed, least=0)
 
     def start(self, cost_model: CostModel, w0: Array | None = None, length: int | None = None) -> DantzigState:
-        """Return the state that has seen nothing."""
+        """Return the state before the first example."""
         if w0 is not None:
             raise InvalidInputError("the Dantzig selector has no starting point; leave w0 out")
         require_uniform_prices(cost_model, self)
@@ -147,11 +152,11 @@ class DantzigSelector(Algorithm[DantzigState]):
         )
 
     def query(self, cost_model: CostModel, state: DantzigState) -> Query | None:
-        """Ask for a random subset of one example."""
+        """Return a query of a random subset of the attributes, for one example."""
         return Query(state.observed, 1)
 
     def absorb(self, cost_model: CostModel, state: DantzigState, indices: Array, x: Array, y: Array) -> DantzigState:
-        """Keep the example; from time to time add the examples kept to the moments."""
+        """Store the example; after every 256 examples add the stored ones to the moments."""
         now = replace(
             state,
             held=np.vstack([state.held, indices]),
@@ -162,7 +167,7 @@ class DantzigSelector(Algorithm[DantzigState]):
         return _summed(now) if len(now.held) >= _HELD else now
 
     def finalize(self, cost_model: CostModel, state: DantzigState) -> DantzigState:
-        """Return the state with the s largest coefficients of the solution."""
+        """Return the state with the s coefficients of largest modulus of the solution."""
         if state.seen == 0:
             return state
         state = _summed(state)
@@ -174,11 +179,11 @@ class DantzigSelector(Algorithm[DantzigState]):
         return replace(state, w=hard_threshold(solution, self.n_nonzero_coefs), updates=state.updates + 1)
 
     def failure_reason(self, state: DantzigState) -> str:
-        """Return why there is no solution: nothing was seen, or the program has none."""
+        """Return why there is no solution: there were no examples, or the program has none; otherwise empty."""
         return state.failure if state.seen else "there were no examples"
 
     def penalty(self, cost_model: CostModel, state: DantzigState) -> float:
-        """Return λ, by which correlations may differ from those of the point, after all examples of a state."""
+        """Return λ, the largest admissible difference of correlations, after all examples of a state."""
         d, n = cost_model.n_features, state.seen
         squares = state.squares + float(np.sum(state.values[:, -1] ** 2))
         return self.c * sqrt(d * log(d) / (cost_model.n_observed * n)) * sqrt(squares / n)
@@ -189,7 +194,7 @@ class DantzigSelector(Algorithm[DantzigState]):
 
 
 def moments(cost_model: CostModel, state: DantzigState) -> tuple[Array, Array]:
-    """Return unbiased estimates of E x x^T and E x y."""
+    """Return unbiased estimates of E x x^T, shape (d, d), and E x y, shape (d,)."""
     state = _summed(state)
     d, width, n = cost_model.n_features, cost_model.n_observed, max(1, state.seen)
     single = width / d
@@ -200,17 +205,17 @@ def moments(cost_model: CostModel, state: DantzigState) -> tuple[Array, Array]:
 
 
 def selector(second: Array, first: Array, penalty: float) -> Array:
-    """Return the w of least l1 norm with every |first - second w| <= penalty.
+    """Return the w of smallest l1 norm for which |first - second w| <= penalty in every entry.
 
     Raises
     ------
     HardThreshError
-        If there is none, or none was found.
+        If there is no solution, none was found, or the moments are not finite.
     """
     if not (np.all(np.isfinite(second)) and np.all(np.isfinite(first))):
         raise HardThreshError("the moments overflow: rescale the attributes or the target")
     d = first.size
-    system = np.hstack([second, -second, -np.eye(d)])  # w = u - v, and what is left of first is -r
+    system = np.hstack([second, -second, -np.eye(d)])  # w = u - v, and second w - r = first
     bounds = [(0.0, None)] * (2 * d) + [(-penalty, penalty)] * d
     cost = np.concatenate([np.ones(2 * d), np.zeros(d)])
     found = linprog(cost, A_eq=system, b_eq=first, bounds=bounds, method="highs")
@@ -221,7 +226,7 @@ def selector(second: Array, first: Array, penalty: float) -> Array:
 
 
 def _summed(state: DantzigState) -> DantzigState:
-    """Return the state with the examples that were kept added to the moments."""
+    """Return the state after adding the stored examples to the moments."""
     if not len(state.held):
         return state
     rows = np.zeros((len(state.held), state.w.size))

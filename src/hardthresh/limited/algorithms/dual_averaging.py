@@ -1,7 +1,8 @@
-"""Regularised dual averaging from s' attributes of each example (Ito et al. 2017), as far as it can be reconstructed.
+"""A reconstruction of regularised dual averaging from s' attributes of each example (Ito et al. 2017).
 
-The paper was not at hand: the step, the proximal term and the gradient are those of the comparison in *Murata and
-Suzuki (2018)*, and of Xiao's dual averaging. So what this does bounds nothing about the original.
+We had no access to the paper of Ito et al. The step, the proximal term and the gradient follow the comparison in Murata
+and Suzuki (2018), and the dual averaging of Xiao (2010). So results of this class say nothing about the original
+algorithm.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ class DualAveragingState(AlgorithmState):
     summed : array, shape (d,)
         The sum of all gradient estimates.
     dense : array, shape (d,)
-        The dual average w_t, of which `w` is the largest part.
+        The dual average w_t; `w` is H_s(w_t).
     chosen : int array
-        S_t, the positions of its s largest coefficients.
+        S_t, the indices of the s coefficients of w_t of largest modulus.
     observed : int array
-        S_t and the random U_t: what is observed of the next example.
+        S_t and the random U_t, the attributes to observe of the next example.
     """
 
     summed: Array
@@ -67,40 +68,44 @@ class DualAveragingState(AlgorithmState):
 )
 @dataclass(frozen=True)
 class RegularizedDualAveraging(Algorithm[DualAveragingState]):
-    r"""Dual averaging of unbiased gradients, one example at a time; the largest coefficients and random ones are seen.
+    r"""Regularised dual averaging of unbiased gradients, one example at a time (a reconstruction of Ito et al. 2017).
 
     .. math:: w_{t+1} = \arg\min_w \Bigl\langle \frac1t \sum_{i \le t} g_i, w \Bigr\rangle + λ \|w\|_1
               + \frac{γ}{2 \sqrt t} \|w\|_2^2
 
-    Of example t the s largest coordinates S_t of w_t are observed, and s' - s others U_t, drawn uniformly. What is seen
-    of the gradient is divided by the probability of seeing it, so that g_t is unbiased.
+    Two sets of attributes of example t are observed: S_t, the s coordinates of w_t of largest modulus, and U_t, s' - s
+    of the others, drawn uniformly. The observed terms of the gradient are divided by the probability of observing them,
+    so that g_t is unbiased. The predictor is H_s(w_t), which has the coefficients of w_t on S_t, and 0 elsewhere.
 
     Parameters
     ----------
     n_nonzero_coefs : int >= 0
-        s < s'; the predictor is H_s(w_t).
+        s < s', or s <= s' if s' = d.
     gamma : float > 0
-        γ, the weight of the proximal term; the gradient is that of (a - y)^2, with its factor 2.
+        γ, the weight of the proximal term. The gradient is that of (a - y)^2, with the factor 2.
     l1 : float >= 0
         λ, the weight of the l1 norm.
     gradient : {"truncated", "dense"}
-        At H_s(w_t), which is seen whole, or at w_t itself, which takes products of pairs inside U_t: probably the
-        published one, and far noisier.
+        The point at which g_t is the gradient. "truncated" is H_s(w_t), whose support is observed. "dense" is w_t,
+        which needs products of pairs of attributes in U_t; it is probably the published choice, and much noisier.
     seed : int >= 0
-        Of the U_t.
+        The seed of the random choice of U_t.
 
     Raises
     ------
     CapabilityError
-        On attributes with different prices or in panels.
+        When learning starts, for attributes with different prices or in panels.
     InvalidInputError
-        For settings out of range; where nothing is left to explore; for "dense" where U_t holds no pair.
+        For settings out of range. When learning starts, also for a starting point w0; if s' - s < 1 and s' < d; and for
+        "dense" if s' - s = 1 and more than one attribute is outside of S_t, so that U_t contains no pair.
 
     Notes
     -----
-    Cost: an example and O(d) operations per update, O(d) memory. Guarantee: for the dense gradient and linearly
-    independent attributes examples in 1/ε^2 suffice, say Murata and Suzuki (2018) of the original. At the truncated
-    point a heuristic. Without noise w_t lags behind the truth by γ / (4 sqrt(t)) of it on standardised attributes.
+    Cost: one pass over the examples; one example and O(d) operations per update; O(d) memory. Guarantee: none
+    (heuristic). Murata and Suzuki (2018) state that the original algorithm needs a number of examples proportional to
+    1/ε^2 for an excess risk of ε if the attributes are linearly independent; the dense gradient is closest to it. For
+    standardised, independent attributes without noise, w_t differs from the true coefficients by about the fraction
+    γ / (4 sqrt(t)).
 
     References
     ----------
@@ -133,7 +138,7 @@ class RegularizedDualAveraging(Algorithm[DualAveragingState]):
         checked_integer("seed", self.seed, least=0)
 
     def start(self, cost_model: CostModel, w0: Array | None = None, length: int | None = None) -> DualAveragingState:
-        """Return the state at w = 0; ties are won by the lowest indices."""
+        """Return the state at w = 0, for which S_1 is the lowest indices."""
         if w0 is not None:
             raise InvalidInputError("dual averaging starts from 0, which its proximal term pulls to; leave w0 out")
         require_uniform_prices(cost_model, self)
@@ -150,13 +155,13 @@ class RegularizedDualAveraging(Algorithm[DualAveragingState]):
         return self._about_to_see(cost_model, state)
 
     def query(self, cost_model: CostModel, state: DualAveragingState) -> Query | None:
-        """Ask for S_t and U_t of one example."""
+        """Return a query of S_t and U_t for one example."""
         return Query(state.observed, 1)
 
     def absorb(
         self, cost_model: CostModel, state: DualAveragingState, indices: Array, x: Array, y: Array
     ) -> DualAveragingState:
-        """Add the gradient of the example, and go to the minimiser."""
+        """Add the gradient of the example, and compute the next w_t."""
         (row,), (target,) = x, y
         summed = state.summed.copy()
         summed[indices] += self.estimate(cost_model, state, indices, row, float(target))
@@ -166,10 +171,10 @@ class RegularizedDualAveraging(Algorithm[DualAveragingState]):
         return self._about_to_see(cost_model, now)
 
     def estimate(self, cost_model: CostModel, state: DualAveragingState, indices: Array, x: Array, y: float) -> Array:
-        """Return g_t at the `indices` that were observed, from one example: elsewhere it is 0.
+        """Return g_t from one example, at the observed `indices`; it is 0 elsewhere.
 
-        With ``p = |U_t| / (d - s)`` and ``p_2 = p (|U_t| - 1) / (d - s - 1)``, the probabilities of seeing an attribute
-        outside S_t, and two of them.
+        The probabilities of observing an attribute outside of S_t, and a pair of them, are ``p = |U_t| / (d - s)`` and
+        ``p_2 = p (|U_t| - 1) / (d - s - 1)``.
         """
         spare, outside = self._drawn(cost_model)
         certain = np.zeros(indices.size, dtype=bool)
@@ -186,12 +191,12 @@ class RegularizedDualAveraging(Algorithm[DualAveragingState]):
         return 2 * (seen_with - y) * x / chance
 
     def _drawn(self, cost_model: CostModel) -> tuple[int, int]:
-        """Return how many attributes U_t has, and of how many."""
+        """Return the size of U_t, and the number of attributes outside of S_t."""
         outside = max(0, cost_model.n_features - self.n_nonzero_coefs)
         return min(cost_model.n_observed - self.n_nonzero_coefs, outside), outside
 
     def _about_to_see(self, cost_model: CostModel, state: DualAveragingState) -> DualAveragingState:
-        """Return the state with S_t, the predictor on it, and U_t."""
+        """Return the state with S_t, U_t and the predictor."""
         w = hard_threshold(state.dense, self.n_nonzero_coefs)
         if not np.all(np.isfinite(w)):
             return replace(state, w=w)

@@ -1,8 +1,8 @@
 """Exploration: Algorithm 1 of Murata and Suzuki, as published.
 
 T. Murata and T. Suzuki (2018), *Sample efficient stochastic gradient iterative hard thresholding method for stochastic
-sparse linear regression with limited attribute observation*, NeurIPS. Their loss is (a - y)^2 without a half, so that
-gradients carry a factor 2, and L = 2 lambda_max(E x x^T).
+sparse linear regression with limited attribute observation*, NeurIPS. Their loss is (a - y)^2 without the factor 1/2,
+so gradients have a factor 2, and L = 2 lambda_max(E x x^T).
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from .schedules import Schedule, scheduled
 @stored("state/exploration")
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ExplorationState(AlgorithmState):
-    """The state within an update of `Exploration`.
+    """The state of `Exploration`, possibly within an update.
 
     Attributes
     ----------
     gradient : array, shape (d,)
-        g_t on the blocks that are complete.
+        g_t on the complete blocks, and 0 elsewhere.
     block, taken : int
-        The block under way, and how many of its examples were seen.
+        The number of the present block, and the number of its examples so far.
     partial : array
-        The sum of their gradients on the block.
+        The sum of the gradients of these examples, restricted to the block.
     """
 
     gradient: Array
@@ -57,7 +57,7 @@ class ExplorationState(AlgorithmState):
 
 
 class GradientSteps(Algorithm[State]):
-    """What the published algorithms of gradient steps have in common: a step, batches, a number of updates."""
+    """Base class of the published algorithms that take gradient steps: a step, batches and a number of updates."""
 
     takes_steps: ClassVar[bool] = True
 
@@ -69,11 +69,11 @@ class GradientSteps(Algorithm[State]):
         check_step(self.step, self.max_updates)
 
     def finished(self, state: State) -> bool:
-        """Return whether `max_updates` are made."""
+        """Return whether `max_updates` updates have been made."""
         return state.updates == self.max_updates
 
     def batch(self, state: State) -> int:
-        """Return B_t, the number of examples of each part of the update under way."""
+        """Return B_t, the number of examples of the present update (for `Exploration`, of each of its blocks)."""
         return scheduled(self.batches, state.updates + 1, "batches")
 
 
@@ -85,36 +85,47 @@ class GradientSteps(Algorithm[State]):
 )
 @dataclass(frozen=True)
 class Exploration(GradientSteps[ExplorationState]):
-    """Stochastic IHT with gradients put together of blocks of attributes, each seen on other examples (Algorithm 1).
+    """Stochastic iterative hard thresholding, with the gradient computed in blocks of attributes (Algorithm 1).
 
     .. math:: g_t|_{J_i} = \\frac{1}{B_t} \\sum_b 2 (θ_{t-1}^T x_i^{(b)} - y_i^{(b)}) x_i^{(b)}|_{J_i},
               \\qquad θ_t = H_s(θ_{t-1} - η g_t)
 
-    for the d' = ceil(d / (s' - s)) blocks J_i of s' - s consecutive attributes: unbiased, as the support of θ is
-    observed on every example.
+    for the d' = ceil(d / (s' - s)) blocks J_i of s' - s consecutive attributes. H_s keeps the s entries of largest
+    modulus. Each block uses B_t examples of its own, in which it is observed together with the support of θ_{t-1}.
+    Since the whole support is observed, g_t is unbiased.
 
     Parameters
     ----------
     step : float > 0
-        η, which multiplies the gradient of (a - y)^2. It must stay below 1/(2 L_s), and in practice well below, since
-        the noise of the gradient acts like curvature: 0.3 needs batches of about 4 s for standardised attributes.
+        η, which multiplies the gradient of (a - y)^2. The theory requires η < 1/(2 L_s). In practice it must be much
+        smaller, because the noise of the gradient has the same effect as curvature: for standardised attributes 0.3
+        needs batches of about 4 s examples.
     batches : int or callable
-        B_t, examples per block, a number or a function of t = 1, 2, ..., such as `Geometric`.
+        B_t, the number of examples of each block, >= 1: an integer, or a function of t = 1, 2, ..., such as
+        `Geometric`.
     n_nonzero_coefs : int >= 0
         s < s'.
-    max_updates : int, optional
-        T; None goes on until the source has too few examples for an update.
+    max_updates : int >= 1, optional
+        T. With None, updates continue until the source has too few examples for another one.
 
     Raises
     ------
     CapabilityError
-        On attributes with different prices or in panels: use `AdaptiveHybrid`.
+        When learning starts, for attributes with different prices or in panels: use `AdaptiveHybrid`.
+    InvalidInputError
+        For settings out of range.
 
     Notes
     -----
-    An update costs d' B_t examples and at most s' attributes of each; O(s') operations per example and
-    O(d) memory. With s = O(kappa^2 s*), η = Theta(1/L_s) and large enough batches the excess risk falls linearly
-    with high probability (Theorem 4.1); O~(d s*^2/s' + d s* sigma^2/(s' eps)) examples suffice (Corollary 4.2).
+    Cost: an update uses d' B_t examples and at most s' attributes of each; O(s') operations per example, O(d) memory.
+    One pass over the examples. Guarantee: with s = O(kappa^2 s*), η = Theta(1/L_s) and sufficiently large batches, the
+    excess risk converges linearly with high probability (Theorem 4.1), and O~(d s*^2/s' + d s* sigma^2/(s' eps))
+    examples are enough for an excess risk of eps (Corollary 4.2). The coefficients diverge if the step is too long.
+
+    References
+    ----------
+    T. Murata and T. Suzuki (2018), *Sample efficient stochastic gradient iterative hard thresholding method for
+    stochastic sparse linear regression with limited attribute observation*, NeurIPS.
 
     Examples
     --------
@@ -137,14 +148,14 @@ class Exploration(GradientSteps[ExplorationState]):
         checked_sparsity(self.n_nonzero_coefs)
 
     def start(self, cost_model: CostModel, w0: Array | None = None, length: int | None = None) -> ExplorationState:
-        """Return H_s(w0)."""
+        """Return the state at H_s(w0)."""
         require_uniform_prices(cost_model, self)
         checked_sparsity(self.n_nonzero_coefs, cost_model.n_observed - 1)
         w = hard_threshold(starting_point(cost_model, w0), self.n_nonzero_coefs)
         return ExplorationState(w=w, gradient=np.zeros_like(w), length=length)
 
     def query(self, cost_model: CostModel, state: ExplorationState) -> Query | None:
-        """Ask for a block and the support, if there are examples enough for the update."""
+        """Return a query of the present block and the support; None if there are too few examples for the update."""
         batch = self.batch(state)
         needed = (self.blocks(cost_model) - state.block) * batch - state.taken
         if self.finished(state) or state.left < needed:
@@ -155,7 +166,7 @@ class Exploration(GradientSteps[ExplorationState]):
     def absorb(
         self, cost_model: CostModel, state: ExplorationState, indices: Array, x: Array, y: Array
     ) -> ExplorationState:
-        """Add to the gradient; step when it is whole."""
+        """Add the answers to the gradient; take the step when all blocks are complete."""
         block = self._block(cost_model, state.block)
         partial = summed_gradients(state.w, indices, x, y, block) + (state.partial if state.taken else 0.0)
         now = replace(state, partial=partial, taken=state.taken + len(y), seen=state.seen + len(y))
@@ -169,7 +180,7 @@ class Exploration(GradientSteps[ExplorationState]):
         return replace(now, w=w, updates=now.updates + 1, gradient=np.zeros_like(w), block=0, taken=0)
 
     def blocks(self, cost_model: CostModel) -> int:
-        """Return d', how many parts the gradient is put together of."""
+        """Return d', the number of blocks of the gradient."""
         return ceil(cost_model.n_features / self._width(cost_model))
 
     def _width(self, cost_model: CostModel) -> int:
@@ -181,7 +192,7 @@ class Exploration(GradientSteps[ExplorationState]):
 
 
 def summed_gradients(w: Array, indices: Array, x: Array, y: Array, block: Array) -> Array:
-    """Return the sum over examples of l'(theta_S^T x_S) x_J for l = (a - y)^2."""
+    """Return the sum over examples of l'(w_S^T x_S) x_J, for l(a) = (a - y)^2, the support S of w and a block J."""
     support = np.flatnonzero(w)
     residual = x[:, positions(indices, support)] @ w[support] - y
     summed: Array = 2 * (residual @ x[:, positions(indices, block)])
@@ -189,7 +200,7 @@ def summed_gradients(w: Array, indices: Array, x: Array, y: Array, block: Array)
 
 
 def check_step(step: Any, rounds: Any) -> None:
-    """Raise InvalidInputError unless a step is positive, and a number of updates or rounds at least 1 or None."""
+    """Raise InvalidInputError unless a step is positive, and a number of updates or rounds is None or >= 1."""
     checked_number("step", step, above=0.0)
     if not (rounds is None or (is_integer(rounds) and rounds >= 1)):
         raise InvalidInputError(f"the number of updates or rounds must be None or an integer >= 1, got {rounds!r}")

@@ -27,13 +27,13 @@ class HybridState(AlgorithmState):
     Attributes
     ----------
     round : int
-        k, from 1.
+        k, counted from 1.
     planned_updates : int
-        The number of updates that the part under way consists of, those made included; 0 at the end.
+        The number of updates of the present part, including those already made; 0 at the end.
     inner : ExplorationState or ExploitationState
-        The state of that part, which counts the updates made.
+        The state of the present part, whose `updates` are those already made.
     whole : bool
-        Whether there were enough examples for every part so far: none was shortened or left out.
+        Whether there were enough examples for every part so far, so that none was shortened or left out.
     """
 
     round: int
@@ -50,33 +50,46 @@ class HybridState(AlgorithmState):
 )
 @dataclass(frozen=True)
 class Hybrid(Algorithm[HybridState]):
-    """Rounds k = 1, 2, ... of `Exploration`, and of `Exploitation` of what it found (Algorithm 3).
+    """Rounds k = 1, 2, ... of `Exploration` followed by `Exploitation` (Algorithm 3).
+
+    Each round makes T^-_k updates of `Exploration`, which choose a support, and then T_k updates of `Exploitation` on
+    this support. Each part starts from the coefficients of the one before.
 
     Parameters
     ----------
     step : float > 0
-        η of both, which multiplies the gradient of (a - y)^2.
+        η of both parts, which multiplies the gradient of (a - y)^2.
     explore_batches, exploit_batches : int or callable
-        B^-_k and B_k, examples per block and per update in round k: a number or a function of k, such as `Geometric`.
+        B^-_k, the number of examples of each block of an exploration in round k, and B_k, that of each update of an
+        exploitation, >= 1: an integer, or a function of k = 1, 2, ..., such as `Geometric`.
     explore_steps, exploit_steps : int or callable
-        T^-_k and T_k, updates in round k.
+        T^-_k and T_k, the numbers of updates in round k, >= 1.
     n_nonzero_coefs : int >= 0
-        s < s', by keyword.
-    max_rounds : int, optional
-        K; None goes on until the source has too few examples for an update.
+        s < s'; a keyword argument.
+    max_rounds : int >= 1, optional
+        K. With None, rounds continue until the source has too few examples for another update.
 
     Raises
     ------
     CapabilityError
-        On attributes with different prices or in panels: use `AdaptiveHybrid`.
+        When learning starts, for attributes with different prices or in panels: use `AdaptiveHybrid`.
+    InvalidInputError
+        For settings out of range.
 
     Notes
     -----
-    Costs as its two parts; an exploration that the rest of the source is too small for is left out, and the rest
-    exploited. After an exploration that finds nothing there is nothing to exploit, and the next round begins. With
-    T^-_k = 3 and growing batches O~(d s*^2/s' + min(s*/r_min^2, d s*/s') sigma^2/eps) examples suffice with high
-    probability, r_min the least coefficient of the truth (Theorem 4.4, Corollary 4.5). With a step that is too long it
-    diverges, on correlated or unscaled attributes soon; `AdaptiveHybrid` needs no step.
+    Cost: that of the two parts; one pass over the examples. If too few examples are left for all updates of an
+    exploration, and a support has been found, they are used for exploitation. If an exploration finds no support, the
+    next round begins. Guarantee: with T^-_k = 3 and growing batches,
+    O~(d s*^2/s' + min(s*/r_min^2, d s*/s') sigma^2/eps) examples are enough for an excess risk of eps with high
+    probability, where r_min is the smallest modulus of a true coefficient (Theorem 4.4, Corollary 4.5). The
+    coefficients diverge if the step is too long, in particular for correlated or unscaled attributes; `AdaptiveHybrid`
+    needs no step.
+
+    References
+    ----------
+    T. Murata and T. Suzuki (2018), *Sample efficient stochastic gradient iterative hard thresholding method for
+    stochastic sparse linear regression with limited attribute observation*, NeurIPS.
 
     Examples
     --------
@@ -105,18 +118,18 @@ class Hybrid(Algorithm[HybridState]):
         checked_sparsity(self.n_nonzero_coefs)
 
     def start(self, cost_model: CostModel, w0: Array | None = None, length: int | None = None) -> HybridState:
-        """Return the start of the first exploration."""
+        """Return the state at the beginning of the first exploration."""
         inner = self._exploration(1).start(cost_model, w0)
         return self._explore(cost_model, HybridState(w=inner.w, length=length, round=1, planned_updates=0, inner=inner))
 
     def query(self, cost_model: CostModel, state: HybridState) -> Query | None:
-        """Ask as the part under way."""
+        """Return the query of the present part; None at the end."""
         if state.inner.updates >= state.planned_updates:
             return None
         return self._part(state).query(cost_model, state.inner)
 
     def absorb(self, cost_model: CostModel, state: HybridState, indices: Array, x: Array, y: Array) -> HybridState:
-        """Learn as the part under way; after its last update, start the next one."""
+        """Absorb the answers as the present part does; after its last update, start the next part."""
         inner = self._part(state).absorb(cost_model, state.inner, indices, x, y)
         updates = state.updates + inner.updates - state.inner.updates
         now = replace(state, w=inner.w, updates=updates, seen=state.seen + len(y), inner=inner)
@@ -125,11 +138,11 @@ class Hybrid(Algorithm[HybridState]):
         return self._following(cost_model, now)
 
     def finished(self, state: HybridState) -> bool:
-        """Return whether `max_rounds` are complete, with all their updates."""
+        """Return whether `max_rounds` rounds are complete, with all their updates."""
         return state.round == self.max_rounds and not state.planned_updates and state.whole
 
     def without_length(self, cost_model: CostModel, state: HybridState) -> HybridState:
-        """Return the state without its length: a part that was shortened gets all of its updates."""
+        """Return the state without its length; a part that was shortened is extended to all of its updates."""
         now = replace(state, length=None)
         if now.whole:
             return now
@@ -139,9 +152,9 @@ class Hybrid(Algorithm[HybridState]):
         return self._following(cost_model, now) if now.inner.updates >= now.planned_updates else now
 
     def _following(self, cost_model: CostModel, state: HybridState) -> HybridState:
-        """Return the start of the part after the one that has ended.
+        """Return the state at the beginning of the next part.
 
-        An exploration that finds nothing is followed by that of the next round: there is no support to exploit.
+        If an exploration finds no support, the next part is the exploration of the next round.
         """
         if isinstance(state.inner, ExplorationState) and np.any(state.inner.w):
             return self._exploit(cost_model, state, scheduled(self.exploit_steps, state.round, "exploit_steps"))
@@ -150,7 +163,7 @@ class Hybrid(Algorithm[HybridState]):
         return self._explore(cost_model, replace(state, round=state.round + 1))
 
     def _explore(self, cost_model: CostModel, state: HybridState) -> HybridState:
-        """Return the start of an exploration, or of an exploitation if too few examples are left for it."""
+        """Return the state at the beginning of an exploration, or an exploitation if too few examples are left."""
         updates = scheduled(self.explore_steps, state.round, "explore_steps")
         algorithm = self._exploration(state.round)
         batch = scheduled(self.explore_batches, state.round, "explore_batches")
@@ -160,7 +173,7 @@ class Hybrid(Algorithm[HybridState]):
         return self._begin(cost_model, state, algorithm, updates, examples_per_update)
 
     def _exploit(self, cost_model: CostModel, state: HybridState, updates: float) -> HybridState:
-        """Return the start of an exploitation with this many updates, or as many as there are examples for."""
+        """Return the state at the beginning of an exploitation with `updates` updates, or as many as possible."""
         examples_per_update = scheduled(self.exploit_batches, state.round, "exploit_batches")
         return self._begin(cost_model, state, self._exploitation(state.round), updates, examples_per_update)
 
@@ -172,10 +185,9 @@ class Hybrid(Algorithm[HybridState]):
         updates: float,
         examples_per_update: int,
     ) -> HybridState:
-        """Return the start of a part with `updates` updates, or as many as the examples that are left suffice for.
+        """Return the state at the beginning of a part with `updates` updates, or as many as the examples allow.
 
-        With fewer than `updates` the state is no longer `whole`; that is always so if all that is left is exploited
-        (infinity).
+        If there are fewer than `updates`, `whole` becomes False; always if `updates` is infinite.
         """
         planned = updates if state.length is None else min(updates, state.left // examples_per_update)
         whole = state.whole and planned == updates

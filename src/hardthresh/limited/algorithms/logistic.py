@@ -1,4 +1,4 @@
-"""Limited attributes and two classes: the tuning-free hybrid with the logistic loss, where no theory reaches."""
+"""The default algorithm for two classes: `AdaptiveHybrid` with the logistic loss, which no theory covers."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .adaptive import AdaptiveHybrid, AdaptiveState
 from .moments import Moments
 from .support_choice import least_squares
 
-_STEPS = 50  # Newton steps on each part of the stream; arbitrary: 3 to 200 give the same errors, as does what follows
-_HALVINGS = 40  # of a step, until it is rounding (2^-40 = 1e-12)
-_DECREASE = 1e-4  # Armijo's constant, as is usual (Nocedal and Wright, section 3.1); 1e-8 to 0.3 are equal
-_TOLERANCE = 1e-10  # nats, that one more step would lower the loss of a part by; 1e-14 to 1e-3 are equal
-_RIDGE = 1e-12  # relative to the diagonal, so that collinear attributes can be solved for; 1e-15 to 1e-6 are equal
+_STEPS = 50  # Newton steps for each batch; arbitrary: 3 to 200 give the same errors. So do the ranges below
+_HALVINGS = 40  # halvings of a step, until it is a rounding error (2^-40 = 1e-12)
+_DECREASE = 1e-4  # the usual constant of Armijo's rule (Nocedal and Wright, section 3.1); 1e-8 to 0.3 are equal
+_TOLERANCE = 1e-10  # nats; the predicted decrease of the loss of a batch that ends it; 1e-14 to 1e-3 are equal
+_RIDGE = 1e-12  # relative to the diagonal; makes the system of collinear attributes regular; 1e-15 to 1e-6 are equal
 
 
 @stored("state/logistic_adaptive")
@@ -35,11 +35,11 @@ class LogisticState(AdaptiveState):
     Attributes
     ----------
     centre, scale : array, shape (s,)
-        The units in which the coefficients of `chosen` are kept, fixed while the support stays.
+        The shift and the scale of the attributes `chosen` for which `logit` is stored; fixed for a support.
     logit : array, shape (s + 1,)
-        Coefficients in these units, and the intercept.
+        The coefficients of the shifted and scaled attributes, and the intercept.
     information : array, shape (s + 1, s + 1)
-        The sum of the Hessians of all examples so far, each at the coefficients of its time; later ones weigh more.
+        A, the discounted sum of the Hessians of all batches so far, each at the coefficients after its batch.
     """
 
     centre: Array = field(default_factory=lambda: np.zeros(0))
@@ -58,26 +58,35 @@ class LogisticState(AdaptiveState):
 class LogisticHybrid(AdaptiveHybrid):
     """`AdaptiveHybrid` for two classes, coded 0 and 1: a heuristic.
 
-    The support is chosen as for the squared loss, by least squares on the classes. On it the coefficients are those of
-    logistic regression, learned part by part of the stream: after n examples, m more move them to the minimiser of
-    their own loss plus the quadratic model of everything before,
+    The support is chosen as for the squared loss, by least squares on the classes. The coefficients θ of the support,
+    intercept included, are learned by logistic regression, batch by batch. After n examples, a batch of m examples
+    z_b (with an entry 1 for the intercept) and labels y_b moves θ to the minimiser of its loss plus a quadratic model
+    of the loss of all earlier batches,
 
     .. math:: A \\leftarrow \\frac{n + 1}{n + m + 1} A, \\qquad
               θ \\leftarrow \\arg\\min_t \\; \\tfrac12 (t - θ)^T A (t - θ) + \\sum_b \\log(1 + e^{u_b}) - y_b u_b,
               \\qquad A \\leftarrow A + \\sum_b p_b (1 - p_b) z_b z_b^T
 
-    by damped Newton steps, anew where the support changes. As A was measured where the coefficients were at the time,
-    an example counts the less the older it is, which costs a third more variance than equal weights. Explorations
-    correlate attributes with y - p.
+    where u_b = t^T z_b and p_b = 1 / (1 + e^{-u_b}) at the new θ. The minimiser is computed by damped Newton steps.
+    When the support changes, θ starts again from a least-squares estimate. The Hessians in A belong to earlier
+    coefficients, so A is discounted and older examples have a smaller weight; the variance is a third larger than with
+    equal weights. Explorations correlate attributes with y - p.
 
     Parameters
     ----------
     n_nonzero_coefs, prediction_budget
         As in `AdaptiveHybrid`.
 
+    Raises
+    ------
+    InvalidInputError
+        As in `AdaptiveHybrid`, and for targets other than 0 and 1.
+
     Notes
     -----
-    Cost and memory as `AdaptiveHybrid`. No guarantee of any kind: the paper's theory is about the squared loss.
+    Cost: one pass over the examples; operations and memory as in `AdaptiveHybrid`, and at most 50 Newton steps of
+    O(m s^2 + s^3) operations for each batch of m examples. Guarantee: no example costs more than the budget. The
+    coefficients have none (heuristic): the theory of Murata and Suzuki (2018) is about the squared loss.
 
     Examples
     --------
@@ -108,12 +117,12 @@ class LogisticHybrid(AdaptiveHybrid):
         return super().absorb(cost_model, moved, indices, x, y)
 
     def finalize(self, cost_model: CostModel, state: AlgorithmState) -> AdaptiveState:
-        """Return the coefficients as they are, since those of another support would have to be learned first."""
+        """Return the state with its present support, because the coefficients of another one are not learned yet."""
         assert isinstance(state, LogisticState)
         return self._refitted(state) if state.fitted else super().finalize(cost_model, state)
 
     def failure_reason(self, state: AlgorithmState) -> str:
-        """Return whether there were two classes, and what `AdaptiveHybrid` finds."""
+        """Return a reason if all targets are of one class, or that of `AdaptiveHybrid`; otherwise an empty string."""
         assert isinstance(state, AdaptiveState)
         if state.seen and state.own.count and float(state.own.mean[-1]) in (0.0, 1.0):
             return "all targets are of one class; examples of two are needed"
@@ -130,7 +139,7 @@ class LogisticHybrid(AdaptiveHybrid):
         return _restarted(changed)
 
     def _refitted(self, state: AdaptiveState) -> AdaptiveState:
-        """Return the state with the coefficients on the scale of the data."""
+        """Return the state with the coefficients of the original attributes."""
         assert isinstance(state, LogisticState)
         w = np.zeros(state.w.size)
         if not state.fitted:
@@ -141,15 +150,15 @@ class LogisticHybrid(AdaptiveHybrid):
 
 
 def _discounted(state: LogisticState, more: int) -> LogisticState:
-    """Return the state with the weight that the examples so far keep after `more` others."""
+    """Return the state with the weight of the examples so far reduced for `more` new ones."""
     n = state.own.count + 1
     return replace(state, information=state.information * (n / (n + more)))
 
 
 def _moved(state: LogisticState, z: Array, y: Array) -> LogisticState:
-    """Return the state with the minimiser of the loss of some examples plus the model of all before.
+    """Return the state at the minimiser of the loss of a batch plus the quadratic model of all batches before.
 
-    It takes damped Newton steps. Where the numbers overflow, the state stays as it is.
+    It takes damped Newton steps. If numbers overflow, the state is returned unchanged.
     """
     logit = state.logit
     value = _loss(state, z, y, logit)
@@ -177,20 +186,20 @@ def _moved(state: LogisticState, z: Array, y: Array) -> LogisticState:
 
 
 def _loss(state: LogisticState, z: Array, y: Array, logit: Array) -> float:
-    """Return the loss of some examples plus the model of all before."""
+    """Return the loss of a batch plus the quadratic model of all batches before."""
     away, linear = logit - state.logit, z @ logit
     return float(away @ state.information @ away / 2 + np.sum(np.logaddexp(0.0, linear) - y * linear))
 
 
 def _hessian(state: LogisticState, z: Array, logit: Array) -> Array:
-    """Return the second derivatives of `_loss`."""
+    """Return the Hessian of `_loss`."""
     p = expit(z @ logit)
     hessian: Array = state.information + (z * (p * (1 - p))[:, None]).T @ z
     return hessian
 
 
 def _restarted(state: LogisticState) -> LogisticState:
-    """Return the state with a start for the coefficients of a new support: those of least squares, where known."""
+    """Return the state with starting coefficients for a new support: from least squares if known, otherwise 0."""
     own, s = state.own, state.chosen.size
     if own.count > s + 1:
         centre, scale = own.mean[:-1], np.sqrt(own.comoment.diagonal()[:-1] / own.count)
@@ -206,7 +215,7 @@ def _restarted(state: LogisticState) -> LogisticState:
 
 
 def _share(own: Moments) -> float:
-    """Return the share of class 1, away from 0 and 1 by half an example."""
+    """Return the share of class 1, with half an example of each class added."""
     return (own.count * float(own.mean[-1]) + 0.5) / (own.count + 1)
 
 

@@ -1,4 +1,4 @@
-"""Running means and co-moments, merged so that a mean far from 0 costs no digits (Chan, Golub and LeVeque 1983)."""
+"""Running means and co-moments, without cancellation if means are far from 0 (Chan, Golub and LeVeque 1983)."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
 
 _ROUNDING = 16 * np.finfo(np.float64).eps
-"""How far a constant may deviate from its computed mean, relative to it; at most 3 units of eps were measured."""
+"""The largest relative deviation of a constant from its computed mean. At most 3 eps were measured."""
 
 
 def _spread(square: Array, count: Array | int, mean: Array) -> Array:
-    """Return sums of squares around means, 0 where they are nothing but rounding."""
+    """Return sums of squares around means, with 0 in place of rounding errors."""
     return np.where(square > count * (_ROUNDING * mean) ** 2, square, 0.0)
 
 
 @stored("moments/joint")
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
-    """The mean and the centred co-moments of p variables that are seen together; the target is the last of them.
+    """The mean and the centred co-moments of p variables that are observed together; the last one is the target.
 
     Attributes
     ----------
     count : int
-        The examples.
+        The number of examples.
     mean : array, shape (p,)
-        Their mean.
+        The mean of the variables.
     comoment : array, shape (p, p)
-        The sum of (z - mean)(z - mean)^T.
+        The sum of (z - mean)(z - mean)^T over the examples z.
     """
 
     count: int
@@ -44,7 +44,7 @@ class Moments:
         return cls(0, np.zeros(p), np.zeros((p, p)))
 
     def absorb(self, z: Array) -> Moments:
-        """Return the moments with some more examples, shape (count, p)."""
+        """Return the moments after further examples z, shape (count, p)."""
         if not len(z):
             return self
         mean = z.mean(axis=0)
@@ -55,7 +55,7 @@ class Moments:
         return Moments(count, self.mean + shift * (len(z) / count), comoment)
 
     def spread(self) -> Array:
-        """Return the sum of squares of each variable around its mean, 0 for a constant one."""
+        """Return the sum of squares of each variable around its mean; 0 for a constant."""
         return _spread(self.comoment.diagonal(), self.count, self.mean)
 
     def of(self, chosen: Array) -> Moments:
@@ -66,14 +66,18 @@ class Moments:
 @stored("moments/covariances")
 @dataclass(frozen=True, slots=True, eq=False)
 class Covariances:
-    """For each of m variables, on examples of its own, the moments of that variable and a residual.
+    """The moments of each of m variables and a residual; each variable may have other examples.
 
     Attributes
     ----------
-    count, mean, square : array, shape (m,)
-        The examples, their mean, and the sum of squares around it.
-    residual, product : array, shape (m,)
-        The mean of the residual, and the sum of products of both around their means.
+    count : array, shape (m,)
+        The number of examples of each variable.
+    mean, square : array, shape (m,)
+        The mean of each variable, and the sum of squares around it.
+    residual : array, shape (m,)
+        The mean of the residual on the examples of each variable.
+    product : array, shape (m,)
+        The sum of products of variable and residual, both minus their means.
     """
 
     count: Array
@@ -89,7 +93,7 @@ class Covariances:
 
     @classmethod
     def of(cls, x: Array, residual: Array) -> Self:
-        """Return the covariances of some examples: x of shape (n, m), a residual of shape (n,)."""
+        """Return the covariances of examples: x of shape (n, m), the residual of shape (n,)."""
         if not len(x):
             return cls.none(x.shape[1])
         mean, r = x.mean(axis=0), float(residual.mean())
@@ -99,7 +103,7 @@ class Covariances:
         return cls(np.full(m, float(len(x))), mean, square, np.full(m, r), (residual - r) @ centred)
 
     def merge(self, where: Array, other: Covariances) -> Covariances:
-        """Return the covariances with more examples of the variables `where`."""
+        """Return the covariances after adding those of further examples of the variables `where`."""
         count = self.count[where] + other.count
         share = np.divide(other.count, count, out=np.zeros_like(count), where=count > 0)
         weight = self.count[where] * share
@@ -115,11 +119,11 @@ class Covariances:
         return merged
 
     def deviation(self) -> Array:
-        """Return the standard deviation of each variable; 0 where fewer than two examples were seen."""
+        """Return the standard deviation of each variable; 0 for fewer than two examples."""
         square = _spread(self.square, self.count, self.mean)
         variance = np.divide(square, self.count, out=np.zeros_like(self.count), where=self.count > 1)
         return np.sqrt(variance)
 
     def covariance(self) -> Array:
-        """Return the covariance of each variable with the residual; 0 where nothing was seen."""
+        """Return the covariance of each variable and the residual; 0 for fewer than two examples."""
         return np.divide(self.product, self.count, out=np.zeros_like(self.count), where=self.count > 1)

@@ -1,8 +1,8 @@
-"""`AdaptiveHybrid` on answers that were corrected: the choices are those that were made, the moments are computed anew.
+"""`AdaptiveHybrid` on corrected answers: its past choices are kept, and the moments are computed again.
 
-A correction must not change which questions were asked: the answers to other questions do not exist. So a learner goes
-over its corrected answers with the supports, candidates and moments of repair that were chosen at the time, and chooses
-by the corrected numbers from then on.
+A correction must not change the questions of the past, because there are no answers to other questions. So a learner
+absorbs the corrected answers with the supports and candidates that were chosen at the time, and repairs the support
+after the same answers as then. Later choices depend on the corrected values.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _NEVER = 2**62  # examples, more than any stream has
 @stored("state/choice")
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """What `AdaptiveHybrid` chose when it absorbed some answers.
+    """The choice of `AdaptiveHybrid` when it absorbed a batch of answers.
 
     Attributes
     ----------
     chosen, observed : int array
-        The support afterwards, and what is observed while exploiting.
+        The support afterwards, and the attributes that an exploitation observes.
     repaired : bool
-        Whether the support was compared with others.
+        Whether the support was compared with others (a repair).
     """
 
     chosen: Array
@@ -43,27 +43,27 @@ class Choice:
 
     @classmethod
     def between(cls, before: AdaptiveState, after: AdaptiveState) -> Self:
-        """Return what was chosen from one state to the next."""
+        """Return the choice that led from one state to the next."""
         return cls(after.chosen, after.observed, after.next_repair != before.next_repair)
 
 
 @dataclass(frozen=True)
 class _Retraced(AdaptiveHybrid):
-    """Absorbs answers, and makes a given choice instead of its own.
+    """`AdaptiveHybrid` with a given choice instead of its own.
 
     Attributes
     ----------
     choice : Choice
-        What to choose.
+        The choice.
     withdrawn : int
-        How many examples were among the answers then, and are not any more.
+        The number of examples that were among the answers then and have been withdrawn.
     """
 
     choice: Any = None
     withdrawn: int = 0
 
     def absorb(self, cost_model: CostModel, state: Any, indices: Array, x: Array, y: Array) -> AdaptiveState:
-        """Absorb as the algorithm does; blocks, rounds and repairs end where they ended with the withdrawn examples."""
+        """Absorb as the algorithm does, but count withdrawn examples: blocks, rounds and repairs end where they did."""
         before = replace(
             state,
             taken=state.taken + self.withdrawn,
@@ -97,12 +97,12 @@ _RETRACED: dict[type[Algorithm[Any]], type[_Retraced]] = {
 
 
 def retraced(algorithm: Algorithm[Any], choice: Choice, withdrawn: int) -> Algorithm[Any]:
-    """Return an algorithm that makes a given choice, on answers of which some examples were withdrawn.
+    """Return an algorithm that makes a given choice, on answers without the withdrawn examples.
 
     Raises
     ------
     CapabilityError
-        If it is not `AdaptiveHybrid` or `LogisticHybrid`.
+        If the algorithm is not `AdaptiveHybrid` or `LogisticHybrid`.
     """
     try:
         kind = _RETRACED[type(algorithm)]
@@ -115,7 +115,7 @@ def retraced(algorithm: Algorithm[Any], choice: Choice, withdrawn: int) -> Algor
 
 
 def same_questions(mine: AdaptiveState, yours: AdaptiveState) -> bool:
-    """Return whether two states, which may have learned from other numbers, ask the same from now on."""
+    """Return whether two states, which may have learned from different values, lead to the same next query."""
     counted = ("phase", "round", "block", "taken", "quota", "fitted", "length", "seen")
     arrays = ("chosen", "parts", "observed")
     return all(getattr(mine, name) == getattr(yours, name) for name in counted) and all(

@@ -1,4 +1,4 @@
-"""Batch schedules: how many examples the t-th update takes."""
+"""Batch schedules: the number of examples of the t-th update."""
 
 from __future__ import annotations
 
@@ -14,14 +14,19 @@ from hardthresh.core.typing import is_integer, is_real
 @stored("schedule/geometric")
 @dataclass(frozen=True)
 class Geometric:
-    """``floor(first * ratio**(t - 1))`` examples for t = 1, 2, ...
+    """A geometric schedule: ``floor(first * ratio**(t - 1))`` examples for t = 1, 2, ...
 
     Parameters
     ----------
     first : float >= 1
-        The first batch.
+        The number of examples of the first batch.
     ratio : float > 0
-        How much larger each is than the one before.
+        The ratio of each batch to the one before.
+
+    Raises
+    ------
+    InvalidInputError
+        For `first` < 1 or `ratio` <= 0. An algorithm raises it if a later batch has no examples, with `ratio` < 1.
 
     Examples
     --------
@@ -41,7 +46,7 @@ class Geometric:
 
 
 Schedule: TypeAlias = int | Callable[[int], int]
-"""A number, or a function of t = 1, 2, ... such as `Geometric`, which can be stored as well."""
+"""A number, or a function of t = 1, 2, ... such as `Geometric`, which `hardthresh.save` can store."""
 
 
 def scheduled(schedule: Schedule, t: int, what: str) -> int:

@@ -1,4 +1,4 @@
-"""Choose few of the attributes that were observed together: least squares, local search, and what may be spent."""
+"""Choose a few of the attributes that were observed together, by least squares, local search and a cost limit."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hardthresh.solvers.working_set.tableau import Tableau
 
 from .moments import Moments
 
-PER_VARIABLE = 2  # examples per variable before the fit of all of them is trusted; 1.2 to 8 are equal, as in `adaptive`
-_NEGLIGIBLE = 1e-12  # share of the target's variance; above its rounding, and 1e-15 to 1e-6 are equal
+PER_VARIABLE = 2  # examples per variable required to fit all variables; 1.2 to 8 are equal, as defined in `adaptive`
+_NEGLIGIBLE = 1e-12  # share of the target's variance, larger than its rounding error; 1e-15 to 1e-6 are equal
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,7 +25,7 @@ class Subset:
     Attributes
     ----------
     chosen : int array
-        Which, increasing, counted among the observed ones.
+        The positions of the chosen variables among the observed ones, increasing.
     coef : array
         Their coefficients.
     residual : float
@@ -38,21 +38,21 @@ class Subset:
 
 
 def least_squares(moments: Moments, chosen: Array | None = None) -> Subset:
-    """Return least squares with an intercept on some variables, by default all; collinear ones are left out."""
+    """Return least squares with an intercept on variables, by default all; collinear variables are left out."""
     p = moments.mean.size - 1
     return _subset(_tableau(moments, np.arange(p) if chosen is None else chosen), moments)
 
 
 def intercept(moments: Moments, subset: Subset) -> float:
-    """Return the intercept that belongs to coefficients."""
+    """Return the intercept of a least-squares fit."""
     return float(moments.mean[-1] - moments.mean[subset.chosen] @ subset.coef)
 
 
 def required_decrease(n: int, p: int, size: int) -> float:
-    """Return by how much one more of p attributes, beside `size` others, has to lower log RSS.
+    """Return the decrease of log RSS that one more of p attributes needs, in addition to `size` others.
 
-    The best of p attributes that are noise lowers it by less: this is the penalty (log n + 2 log p) of the extended BIC
-    for n examples (Chen and Chen 2008, with gamma = 1), divided by the degrees of freedom.
+    It is the penalty log n + 2 log p of the extended BIC for n examples (Chen and Chen 2008, with gamma = 1), divided
+    by the degrees of freedom. The best of p attributes that are noise decreases log RSS by less.
     """
     freedom = n - size - 2
     return (log(n) + 2 * log(p)) / freedom if freedom > 0 else inf
@@ -61,10 +61,11 @@ def required_decrease(n: int, p: int, size: int) -> float:
 def choose(moments: Moments, observed: Array, cost_model: CostModel, count: int, limit: float) -> Subset:
     """Return least squares on at most `count` of the `observed` variables, which cost at most `limit`.
 
-    Backward elimination starts from all of them; while there are few examples for that, forward selection adds the best
-    as long as each lowers log RSS by `required_decrease`. Then one variable is exchanged for another as long as that
-    helps. With different prices the best of three starts is taken: elimination by the gain of variables per price,
-    selection by their gain, and selection by that per price; and exchanges keep to the limit.
+    Backward elimination starts from all observed variables. If there are too few examples for this, forward selection
+    adds the best variable as long as it lowers log RSS by `required_decrease`. Then one variable at a time is exchanged
+    for another as long as this lowers the RSS. With different prices the same exchanges, within `limit`, start from
+    three supports, and the best result is returned: elimination by gain per price, forward selection by gain, and
+    forward selection by gain per price.
     """
     p = observed.size
     enough = moments.count >= PER_VARIABLE * p
@@ -83,7 +84,7 @@ def choose(moments: Moments, observed: Array, cost_model: CostModel, count: int,
 
 
 def _grow(tableau: Tableau, most: int, n: int) -> None:
-    """Add the best variables, one for every 2 `PER_VARIABLE` examples, as long as each gains more than noise."""
+    """Add the best variables, at most one for 2 `PER_VARIABLE` examples, while each gains more than noise does."""
     size = min(most, n // (2 * PER_VARIABLE) - 1)
     while tableau.size < size:
         before = tableau.size
@@ -104,12 +105,12 @@ class _PricedSearch:
     n: int
 
     def added_cost(self, tableau: Tableau) -> Array:
-        """Return what each variable would add to the cost of the chosen ones."""
+        """Return the cost that each variable would add to that of the chosen ones."""
         cost_model, panel = self.cost_model, self.cost_model.panel[self.observed]
         return np.where(np.isin(panel, panel[tableau.chosen]), 0.0, cost_model.price[panel])
 
     def best(self, tableau: Tableau, *, per_price: bool = False) -> int | None:
-        """Return the variable within the limit with the largest gain, or the largest per price; None if none gains."""
+        """Return the variable within the limit with the largest gain, or gain per price; None if there is no gain."""
         if not self.observed.size:
             return None
         added = self.added_cost(tableau)
@@ -119,7 +120,7 @@ class _PricedSearch:
         return j if gains[j] > _NEGLIGIBLE else None
 
     def grown(self, tableau: Tableau, *, per_price: bool) -> Tableau:
-        """Return a tableau with the best variables within the limit, as long as each gains more than noise."""
+        """Return a tableau after adding the best variables within the limit, while each gains more than noise does."""
         while tableau.size < min(self.count, max(1, self.n // (2 * PER_VARIABLE) - 1)):
             j = self.best(tableau, per_price=per_price)
             if j is None:
@@ -129,12 +130,12 @@ class _PricedSearch:
                 break
             before = tableau.decrease
             tableau.add(j)
-            if not tableau.decrease > before:  # a gain that was nothing but rounding
+            if not tableau.decrease > before:  # the gain was a rounding error
                 break
         return tableau
 
     def shrunk(self, tableau: Tableau) -> Tableau:
-        """Return a tableau without the panels of the least gain per price, so that the rest is within the limit."""
+        """Return a tableau after removing the panels with the smallest gain per price, until it is within the limit."""
         observed, cost_model = self.observed, self.cost_model
         while not cost_model.within_budget(cost_model.cost(observed[tableau.chosen]), self.limit):
             panels = np.unique(cost_model.panel[observed[tableau.chosen]])
@@ -144,7 +145,7 @@ class _PricedSearch:
         return self.grown(tableau, per_price=False)
 
     def exchanged(self, tableau: Tableau) -> Tableau:
-        """Return a tableau that no exchange of one variable for another within the limit improves."""
+        """Return a tableau that no exchange of two variables within the limit improves."""
         while True:
             best = tableau
             for place in range(tableau.size):
@@ -170,7 +171,7 @@ class _PricedSearch:
 
 
 def _deviations(moments: Moments) -> tuple[Array, Array]:
-    """Return the deviations (up to a factor) of variables and target, and their inverses; 0 for constant ones."""
+    """Return the standard deviations of variables and target, up to a factor, and their inverses, 0 for constants."""
     deviation = np.sqrt(moments.spread())
     return deviation, np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
 

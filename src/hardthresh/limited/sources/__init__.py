@@ -1,4 +1,4 @@
-"""Where examples come from: a table, rows, a file or a function that measures; and the journal of what was bought."""
+"""Sources of examples: a table, rows, a file or a function that measures; and the journal of purchases."""
 
 from .array import ArraySource
 from .base import AttributeSource, Example, Examples

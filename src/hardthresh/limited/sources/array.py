@@ -1,4 +1,4 @@
-"""A source for simulations: a complete table, whose attributes are bought as if they were not known."""
+"""A source for simulations: a complete table, whose attributes are bought as if they were unknown."""
 
 from __future__ import annotations
 
@@ -18,32 +18,37 @@ from .values import as_target
 
 
 class ArraySource(AttributeSource):
-    """The rows of a complete table, each used once, as a simulation of a purchase.
+    """A source of the rows of a complete table, each used once, to simulate purchases.
 
     Parameters
     ----------
     X : array or scipy.sparse array, shape (n, d)
-        Numbers, which stay where they are: only what is bought is read. NaN is what cannot be had.
+        Attributes, of a numeric or Boolean dtype. A sparse array is converted to CSR; a dense array is not copied.
+        Only values that are bought are read. NaN is a missing value: it is paid for, and the example is dropped.
     y : array, shape (n,)
-        Targets, which are free.
+        Finite targets, which cost nothing.
     n_observed : int in 1 .. d, optional
-        s', how many attributes of one example may be observed.
+        s', the number of attributes that may be observed of one example.
     seed : int
-        Of the order in which examples are handed out.
+        The seed of the order of the examples.
     shuffle : bool
-        False hands them out in the order given, so that runs can be replayed.
+        Whether to return the examples in random order instead of the order of the rows.
     costs, panels, budget
         Prices, attributes that are bought together, and the budget in money: see `CostModel.of`.
     feature_names : sequence of str, optional
-        The names of the attributes.
+        The names of the attributes; by default the columns of `X` if it is a data frame.
     cost_model : CostModel, optional
-        Prices and budget in one, in the place of `n_observed`, `costs`, `panels` and `budget`.
+        The prices and the budget; it replaces `n_observed`, `costs`, `panels` and `budget`.
 
     Raises
     ------
     InvalidInputError
-        For lengths that do not fit together, targets that are NaN or infinite, and as in `CostModel.of`; while
-        attributes are bought, for infinity.
+        For shapes that do not match, other dtypes, targets that are NaN or infinite, and as in `CostModel.of`; during a
+        purchase, for infinite values.
+
+    Notes
+    -----
+    Cost: a purchase reads the requested cells only (of a sparse array, the requested rows). Memory: O(n) for the order.
 
     Examples
     --------
@@ -53,7 +58,7 @@ class ArraySource(AttributeSource):
     >>> patients.observe([0, 3])
     array([[0., 3.],
            [4., 7.]])
-    >>> patients.observe([3])  # bought already
+    >>> patients.observe([3])  # bought before: costs nothing
     array([[3.],
            [7.]])
     >>> source.meter.attributes, source.meter.examples, source.remaining
@@ -109,7 +114,7 @@ class ArraySource(AttributeSource):
 
     @property
     def remaining(self) -> int:
-        """How many examples are left."""
+        """The number of examples left."""
         return len(self._order) - self._position
 
     def next_examples(self, count: int) -> list[Example]:

@@ -1,4 +1,4 @@
-"""The contract of a source: it hands out examples, whose attributes are bought one by one within a budget.
+"""The contract of a source: it returns examples, whose attributes are bought within a budget.
 
 The user guide shows how to write one.
 """
@@ -24,16 +24,16 @@ from .values import as_target
 @stored("purchase/example")
 @dataclass(slots=True)
 class Example:
-    """An example that a source hands out.
+    """An example of a source.
 
     Attributes
     ----------
     id : object
-        Its name, for those who measure it and for messages.
+        Its number or name, which the measuring function receives and messages contain.
     y : float or None
-        Its target; None where it comes with the first answer, until then.
+        Its target; None before the first purchase if the target is measured together with the attributes.
     content : object
-        Whatever the source needs to read its attributes.
+        Any data that the source needs to read the attributes.
     """
 
     id: Any
@@ -42,26 +42,37 @@ class Example:
 
 
 class Examples:
-    """Examples of a source, whose attributes are read, and paid for, through `observe`.
+    """Examples that `AttributeSource.draw` returned; `observe` buys and returns their attributes.
 
-    They cannot be copied or pickled: what a copy buys would not be counted.
+    They cannot be copied or pickled, because the purchases of a copy would not be counted.
 
     Parameters
     ----------
     source : AttributeSource
-        Where they come from.
+        The source of the examples.
     examples : sequence of Example
-        The examples, which no other object holds.
+        The examples; no other object may hold them.
 
     Attributes
     ----------
     paid : int
-        The number of examples that the last purchase was paid for, including those with a gap; all of them before the
-        first purchase.
+        The number of examples that the last purchase was paid for, including those that lack a value; all of them
+        before the first purchase.
     places : int array
-        Which of the examples that were handed out are left, counted from 0.
+        The positions of the remaining examples among those that were drawn, from 0.
     reached : int
-        The number of examples that the last purchase reached before the source turned out to be empty.
+        The number of examples that the last purchase reached, smaller than all of them if the source ended.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh.limited import ArraySource
+    >>> source = ArraySource([[1.0, 2.0], [np.nan, 4.0]], [0.0, 1.0], n_observed=1, shuffle=False)
+    >>> examples = source.draw(2)
+    >>> examples.observe([0])  # the second example lacks the value: it is paid for, and dropped
+    array([[1.]])
+    >>> examples.ids, examples.paid, source.meter.attributes
+    ([0], 2, 2)
     """
 
     def __init__(self, source: AttributeSource, examples: Sequence[Example]) -> None:
@@ -82,12 +93,12 @@ class Examples:
 
     @property
     def owned(self) -> Array:
-        """The attributes bought so far, increasing."""
+        """The attributes of each example that were bought so far, increasing."""
         return self._purchase.owned
 
     @property
     def purchase(self) -> Purchase:
-        """What the last purchase was, of each of the `paid` examples."""
+        """The last purchase, which was made for each of the `paid` examples."""
         return self._purchase
 
     @property
@@ -96,54 +107,60 @@ class Examples:
         return [example.id for example in self._examples]
 
     def observe(self, indices: Any) -> Array:
-        """Return some attributes of each example, shape (len(self), len(indices)), in float64; new ones are paid.
+        """Buy and return attributes of each example, in float64, shape (len(self), len(indices)).
 
-        An empty request is not forwarded to the source. Examples that lack one of the attributes are dropped: `ids` has
-        those that are left. An example that is not there at all (a patient who did not come) costs nothing; one with a
-        gap, NaN, is paid for all the same.
+        An empty request is not forwarded to the source. Examples that lack one of the attributes are dropped; `ids` has
+        the remaining ones. An absent example (a patient who did not come) costs nothing. An example that lacks a value,
+        NaN, is paid for.
+
+        Parameters
+        ----------
+        indices : int array
+            The attributes, each in 0 .. d - 1.
 
         Raises
         ------
         BudgetError
             If an example would cost more than the budget; nothing is bought then.
         InvalidInputError
-            For indices out of range, or infinite values.
+            For indices out of range, before anything is bought, and for infinite values.
         HardThreshError
-            If an earlier purchase was interrupted, by any exception: what it bought is paid for, but lost, so nothing
-            more can be bought of these examples within the budget.
+            If an exception interrupted an earlier purchase for these examples. Its values are paid for but lost, so the
+            budget does not allow to buy them again.
         """
         return self._observed(indices, ask=False)
 
     def answers(self, indices: Any, check: Callable[[Array], None] | None = None) -> tuple[Array, Array]:
-        """Return some attributes, as `observe` does, and the targets, even if only these have to be asked for.
+        """Return attributes, as `observe` does, and the targets, even if only the targets have to be requested.
 
         Parameters
         ----------
         indices : int array
             The attributes.
         check : callable, optional
-            Takes an array with one target that came with the attributes, before the next example is bought, and raises
-            InvalidInputError if it refuses the target.
+            It is called with an array of one target, for each target that arrives with the attributes, before the next
+            example is bought. It raises InvalidInputError to refuse the target.
 
         Raises
         ------
         BudgetError, InvalidInputError, HardThreshError
-            As `observe` and `targets`; and InvalidInputError, with the example and what to do, if `check` raises it.
+            As in `observe` and `targets`. If `check` raises InvalidInputError, its message is extended by the example
+            and what to do.
         """
         values = self._observed(indices, ask=None in self.known_targets(), check=check)
         return values, self.targets()
 
     def known_targets(self) -> list[float | None]:
-        """Return the target of each example; None where it comes with the attributes and nothing was observed yet."""
+        """Return the target of each example; None if it arrives with the attributes and nothing was bought yet."""
         return [example.y for example in self._examples]
 
     def targets(self) -> Array:
-        """Return the target of each example, shape (len(self),), which is free.
+        """Return the target of each example, shape (len(self),), in float64. Targets cost nothing.
 
         Raises
         ------
         HardThreshError
-            If the targets come with the attributes, and nothing was observed yet.
+            If the targets arrive with the attributes, and nothing was bought yet.
         """
         for example in self._examples:
             if example.y is None:
@@ -153,7 +170,7 @@ class Examples:
         return np.array(self.known_targets(), dtype=np.float64)
 
     def _observed(self, indices: Any, *, ask: bool, check: Callable[[Array], None] | None = None) -> Array:
-        """Return attributes, after a purchase if some are new, or if `ask` is set and there was none before."""
+        """Return attributes, after a purchase if some are new, or if `ask` is set and none was made before."""
         if self._broken:
             raise HardThreshError(
                 "a purchase for these examples was interrupted; draw others: what it bought is paid for, and lost"
@@ -168,7 +185,7 @@ class Examples:
         return values
 
     def _buy(self, purchase: Purchase, check: Callable[[Array], None] | None) -> None:
-        """Read attributes, count what came even if reading is interrupted, and drop examples with gaps."""
+        """Read attributes, count received values even after an interruption, and drop examples that lack a value."""
         meter, new = self._source.meter, purchase.new
         unknown = {place for place, example in enumerate(self._examples) if example.y is None}
         came: list[int] = []
@@ -209,7 +226,7 @@ class Examples:
             )
 
     def _check_target(self, example: Example, check: Callable[[Array], None]) -> None:
-        """Raise InvalidInputError, with the example and what to do, for a target that `check` refuses."""
+        """Raise InvalidInputError for a target that `check` refuses, with the example and what to do."""
         try:
             check(np.array([example.y], dtype=np.float64))
         except InvalidInputError as error:
@@ -219,10 +236,11 @@ class Examples:
 
 
 class AttributeSource(ABC):
-    """Hands out examples whose attributes have to be bought, and enforces the budget for each of them.
+    """Base class of sources, which return examples whose attributes have to be bought, and enforce the budget.
 
-    Every example is handed out once. A subclass says which examples come next (`next_examples`) and reads attributes
-    (`read`). What was bought of an example is kept with it, so nothing is read twice.
+    Every example is returned once. A subclass has two methods: `next_examples` returns the next examples, and `read`
+    returns their attributes. Values that were bought are kept with the example, so nothing is read twice. The user
+    guide has an example of a subclass.
 
     Parameters
     ----------
@@ -236,13 +254,17 @@ class AttributeSource(ABC):
     cost_model : CostModel
         Attributes, prices and budget.
     meter : Meter
-        What was bought so far.
+        The numbers of attributes and examples bought so far, and their cost.
     feature_names : array of str, or None
         The names of the attributes.
     targets_known : bool
-        Whether an example has its target when it is handed out; else it comes with the first answer.
+        Whether an example has its target when it is drawn; otherwise the target arrives with the first attributes.
     ended : bool
-        Whether reading has shown that there are no more examples.
+        Whether `read` found that there are no more examples.
+
+    Notes
+    -----
+    Cost: one pass over the examples. Guarantee: the attributes of no example cost more than the budget.
     """
 
     targets_known = True
@@ -266,7 +288,7 @@ class AttributeSource(ABC):
 
     @property
     def remaining(self) -> int | None:
-        """The number of examples left; None where that is not known."""
+        """The number of examples left; None if it is not known."""
         return None
 
     def draw(self, count: int) -> Examples:
@@ -275,7 +297,7 @@ class AttributeSource(ABC):
         Raises
         ------
         InvalidInputError
-            If `count` is not an integer >= 0, or a target that is known is not a finite number.
+            If `count` is not an integer >= 0, or a target is known and is not a finite number.
         """
         if not (is_integer(count) and count >= 0):
             raise InvalidInputError(f"count must be an integer >= 0, got {format_value(count)}")
@@ -287,19 +309,19 @@ class AttributeSource(ABC):
 
     @abstractmethod
     def next_examples(self, count: int) -> Sequence[Example]:
-        """Return up to `count` examples that were not handed out before; none when there are no more."""
+        """Return up to `count` examples that were not returned before; an empty sequence if there are no more."""
 
     @abstractmethod
     def read(self, examples: Sequence[Example], indices: Array) -> Iterable[Array | None]:
-        """Return some attributes of each example in turn, or None for an example that is not there and costs nothing.
+        """Return the attributes `indices` of each example in turn, or None for an absent example, which costs nothing.
 
-        The indices increase, and were not read of these examples before. NaN is a value that cannot be had but is paid
-        for. It may end early when there are no more examples. Where `targets_known` is False it sets ``example.y`` of
-        each example without NaN.
+        The indices increase, and were not read of these examples before. NaN is a missing value, which is paid for. The
+        iterable may end early if there are no more examples. If `targets_known` is False, the method sets ``example.y``
+        of each example without NaN.
         """
 
     def _remedy(self) -> str:
-        """Return what to do about the answer that was read last, for the end of a message; by default nothing."""
+        """Return the end of a message, which says what to do about the values that were read last; by default empty."""
         return ""
 
     def _named(self, j: int) -> str:
@@ -319,7 +341,7 @@ class AttributeSource(ABC):
 
 
 def _check_targets(examples: Iterable[Example]) -> None:
-    """Make the targets of examples floats; the one place where the targets of a source are validated."""
+    """Convert the targets of examples to floats; all targets of sources are validated here."""
     for example in examples:
         example.y = as_target(example.y, example.id)
 

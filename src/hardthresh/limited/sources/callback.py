@@ -1,4 +1,4 @@
-"""A source that measures: it calls a function for the attributes of each example."""
+"""A source that calls a function to measure the attributes of each example."""
 
 from __future__ import annotations
 
@@ -17,49 +17,53 @@ from .base import AttributeSource, Example
 from .values import as_numbers
 
 MOST_ABSENT = 1000
-"""Examples in a row that could not be had until it is taken for an error; arbitrary: no study loses that many."""
+"""The number of absent examples in a row that counts as an error; arbitrary: no study loses that many."""
 REMEMBERED = 100_000
-"""Names that those of later examples are compared with; arbitrary: some 10 MB of them."""
+"""The number of names that later ones are compared with; arbitrary: about 10 MB."""
 
 
 class CallbackSource(AttributeSource):
-    """Examples whose attributes are measured when they are asked for.
+    """A source that calls a function to measure the attributes of each example.
 
     Parameters
     ----------
     ask : callable
-        ``ask(example_id, indices)`` measures attributes (an increasing int array, whole panels) of one example, and
-        returns their values in this order; or None if the example cannot be had, as a patient who did not come: it
-        costs nothing, and another one takes its place. It may raise StopIteration when there are no more examples.
-        What was bought of an example is never asked for again.
+        ``ask(example_id, indices)`` measures attributes of one example, and returns their values in this order.
+        `indices` is an increasing int array of whole panels. If the example is absent, such as a patient who did not
+        come, it returns None: the example costs nothing, and a learner uses another one. It raises StopIteration if
+        there are no more examples. It is never called again for an attribute that was bought.
     n_features : int, optional
         d; by default the number of `feature_names`.
     n_observed : int in 1 .. d, optional
-        s', how many attributes of one example may be observed.
+        s', the number of attributes that may be observed of one example.
     target : callable, mapping or sequence, optional
-        The target of each example: ``target(example_id)`` or ``target[example_id]``, looked up before anything is
-        paid; a callable may raise StopIteration when there are no more. Without it `ask` returns a pair
-        ``(values, y)``.
+        The target of each example: ``target(example_id)`` or ``target[example_id]``, which is evaluated before anything
+        is paid for. A callable may raise StopIteration if there are no more examples. Without `target`, `ask` returns a
+        pair ``(values, y)``.
     examples : iterable, optional
-        The names of the examples, used in this order; by default the keys of a mapping of targets, else 0, 1, 2, ...
-        as far as a sequence of targets goes, or without end. A name that is there twice is refused, as its example
-        would be measured twice: at once in a list, tuple or array; when it is drawn in another iterable, of which only
-        the latest 100 000 names are remembered. Names that cannot be hashed are not compared.
+        The numbers or names of the examples, in the order of their use. The default is the keys of `target` if that is
+        a mapping, and else 0, 1, 2, ..., up to the length of `target` if that is a sequence. A duplicate raises an
+        error, because its example would be measured twice: in a list, tuple or array immediately; in another iterable
+        when it is drawn, where it is compared with the latest 100 000. Names that cannot be hashed are not compared.
     n_examples : int >= 0, optional
-        At most so many.
+        The largest number of examples.
     costs, panels, budget
-        Prices, attributes that are bought together, and the budget in money: see `CostModel.of`. With `feature_names` a
-        mapping can have the price of each attribute by its name.
+        Prices, attributes that are bought together, and the budget in money: see `CostModel.of`. With `feature_names`,
+        `costs` may be a mapping from name to price.
     feature_names : sequence of str, optional
         The names of the attributes.
 
     Raises
     ------
     InvalidInputError
-        As in `CostModel.of`, and for examples that are there twice. While examples are measured: for an answer of
-        another length, NaN, infinity, and anything but numbers, with the example and the attribute; and for an example
-        without a target. Answers that were paid before are kept if the source is in a `Journal`, and only there:
-        without it, nothing more can be bought of examples that were drawn together once their purchase was interrupted.
+        As in `CostModel.of`, and for duplicate examples. During a purchase: if `ask` returns another number of values,
+        NaN, infinity or anything but numbers (the message has the example and the attribute), if an example has no
+        target, or after 1000 absent examples in a row.
+
+    Notes
+    -----
+    Cost: one call of `ask` for each example and purchase. If an exception interrupts a purchase, the values that were
+    measured for examples drawn together are lost, unless the source is in a `Journal`.
 
     Examples
     --------
@@ -115,7 +119,7 @@ class CallbackSource(AttributeSource):
 
     @property
     def remaining(self) -> int | None:
-        """How many examples are left to be asked for; None where that is not known."""
+        """The number of examples left; None if it is not known."""
         return 0 if self.ended else self._left
 
     def next_examples(self, count: int) -> list[Example]:
@@ -133,7 +137,7 @@ class CallbackSource(AttributeSource):
         return drawn
 
     def _looked_up(self, id_: Any) -> Any:
-        """Return the target of an example; None if it comes with the answer."""
+        """Return the target of an example; None if `ask` returns it."""
         if self._target is None:
             return None
         if callable(self._target):
@@ -159,7 +163,7 @@ class CallbackSource(AttributeSource):
             yield None if answer is None else self._values(example, indices, answer)
 
     def _values(self, example: Example, indices: Array, answer: Any) -> Array:
-        """Return a checked answer; the target that comes with it goes to the example."""
+        """Return the values that `ask` returned, checked, and store the target in the example if `ask` returned it."""
         if self._target is None:
             if not (isinstance(answer, (tuple, list)) and len(answer) == 2 and hasattr(answer[0], "__len__")):
                 raise InvalidInputError(
@@ -177,7 +181,7 @@ class CallbackSource(AttributeSource):
 
 
 def _distinct(ids: Iterable[Any]) -> Iterable[Any]:
-    """Return the names of examples, which are refused if one is there twice."""
+    """Return the names of examples; raise InvalidInputError for a duplicate."""
     if isinstance(ids, (range, Mapping, Set)):
         return ids
     if isinstance(ids, (list, tuple, np.ndarray)):

@@ -1,4 +1,4 @@
-"""A file that is an SQLite database of one kind, which programs on one computer use at the same time."""
+"""An SQLite database file with a format of its own, which several programs can use at the same time."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from hardthresh.core.errors import HardThreshError, InvalidInputError, warn
 
 T = TypeVar("T")
 
-_SYNCHRONOUS = "EXTRA"  # the level of SQLite at which a commit with a rollback journal survives a power failure
-_BUSY_TIMEOUT = 0.1  # seconds that SQLite waits for a lock; Ctrl-C waits as long, so less than a person notices
-_PAUSE = 0.01  # seconds between two attempts; arbitrary: short for a person, long for a processor
-_STALLED = 10.0  # seconds after which a commit that waits for a reader is warned of; arbitrary
+_SYNCHRONOUS = "EXTRA"  # at this level of SQLite, a commit with a rollback journal survives a power failure
+_BUSY_TIMEOUT = 0.1  # seconds that SQLite waits for a lock, which delay Ctrl-C: too short for a person to notice
+_PAUSE = 0.01  # seconds between two attempts; arbitrary: short for a person, long for a computer
+_STALLED = 10.0  # seconds after which a waiting commit warns; arbitrary
 
 
 class DatabaseFile:
-    """The file of a database.
+    """An SQLite database file.
 
-    Each operation has its own connection, so there is nothing to close, and the object can be pickled, and used in
-    other threads and after a fork. What is written is a transaction that holds the write lock of SQLite; when a process
-    ends, for any reason, so does its lock.
+    Each operation opens a connection of its own. So nothing has to be closed, and the object can be pickled, and used
+    in other threads and after a fork. Everything is written in a transaction that holds the write lock of SQLite. When
+    a process ends, for any reason, its lock is released.
 
-    SQLite's rollback journal is used, not its write-ahead log. That would let readers keep a transaction open during a
-    commit, but its index is in shared memory: programs on two computers would overwrite each other's rows in a
-    shared folder. It also would make finished files unreadable in read-only folders.
+    The file uses SQLite's rollback journal, not its write-ahead log. With the latter, readers could keep a transaction
+    open during a commit; but its index is in shared memory, so programs on two computers would overwrite each other's
+    rows in a shared folder. It also would make finished files unreadable in read-only folders.
 
     Parameters
     ----------
@@ -40,13 +40,13 @@ class DatabaseFile:
     Raises
     ------
     InvalidInputError
-        If it is a folder, or would be in a folder that does not exist.
+        If the path is a folder, or its folder does not exist.
     """
 
     kind: ClassVar[str]
-    """What the file is, for messages: "a journal"."""
+    """The kind of the file for messages, such as "a journal"."""
     application_id: ClassVar[int]
-    """The number that marks the file, as `file` and SQLite know it."""
+    """The application id in the header of the file, which SQLite and the program `file` read."""
     format_version: ClassVar[int]
     """The version of its tables."""
 
@@ -60,17 +60,19 @@ class DatabaseFile:
 
     @contextmanager
     def connected(self, mode: str = "rw") -> Iterator[sqlite3.Connection]:
-        """Yield a connection, in a mode of SQLite's addresses: "ro", "rw" or "rwc"."""
+        """Yield a connection with a mode of SQLite's URIs: "ro", "rw" or "rwc"."""
         with self.explained("opened"):
             connection = sqlite3.connect(
                 f"{self._uri}?mode={mode}", uri=True, timeout=_BUSY_TIMEOUT, isolation_level=None
             )
         with closing(connection):
-            connection.execute("PRAGMA fullfsync = ON")  # on macOS, where fsync leaves data in the cache of the disk
+            connection.execute(
+                "PRAGMA fullfsync = ON"
+            )  # for macOS, where fsync may leave data in the cache of the disk
             yield connection
 
     def begin(self, connection: sqlite3.Connection) -> None:
-        """Take the write lock; what is committed then survives a power failure."""
+        """Begin a transaction with the write lock; its commit survives a power failure."""
         connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS}")
         connection.execute("BEGIN IMMEDIATE")
 
@@ -80,7 +82,7 @@ class DatabaseFile:
         connection.execute(f"PRAGMA user_version = {self.format_version}")
 
     def check_kind(self, connection: sqlite3.Connection) -> None:
-        """Raise InvalidInputError for the file of another program, or of another version."""
+        """Raise InvalidInputError if the file belongs to another program or has another version."""
         if pragma(connection, "application_id") != self.application_id:
             self.raise_other_kind()
         version = pragma(connection, "user_version")
@@ -91,12 +93,12 @@ class DatabaseFile:
             )
 
     def raise_other_kind(self) -> NoReturn:
-        """Raise InvalidInputError for a file that is something else."""
+        """Raise InvalidInputError for a file of another kind."""
         raise InvalidInputError(f"{self.path} is there, and is not {self.kind}; choose another name")
 
     @contextmanager
     def explained(self, doing: str) -> Iterator[None]:
-        """Name the file in errors of SQLite, except where another program holds a lock."""
+        """Convert errors of SQLite to errors that name the file, except if another program holds a lock."""
         try:
             yield
         except sqlite3.Error as error:
@@ -109,16 +111,16 @@ class DatabaseFile:
             raise HardThreshError(f"{self.path} cannot be {doing}: {error}") from error
 
     def patiently(self, action: Callable[[], T], timeout: float | None, stalled: str | None = None) -> T:
-        """Return what an action on the file returns; repeat it while another program holds a lock.
+        """Return the result of an action on the file; repeat the action while another program holds a lock.
 
         Parameters
         ----------
         action : callable
-            Called until SQLite does not report a lock.
+            It is called until SQLite reports no lock.
         timeout : float or None
-            Seconds after which it ends with an error; None waits as long as it takes.
+            Seconds after which HardThreshError is raised; None for no limit.
         stalled : str, optional
-            A warning for ten seconds later.
+            The text of a RuntimeWarning that is given after ten seconds.
         """
         start = time.monotonic()
         while True:
@@ -140,7 +142,7 @@ class DatabaseFile:
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Return whether another program holds the lock that was needed."""
+    """Return whether an error says that another program holds the required lock."""
     return error_code(error) == sqlite3.SQLITE_BUSY
 
 
@@ -157,6 +159,6 @@ def is_empty(connection: sqlite3.Connection) -> bool:
 
 
 def pragma(connection: sqlite3.Connection, name: str) -> int:
-    """Return one of SQLite's settings that are numbers."""
+    """Return the value of an integer pragma of SQLite."""
     [value] = connection.execute(f"PRAGMA {name}").fetchone()
     return int(value)

@@ -1,4 +1,4 @@
-"""A source that reads a table from a file, a few rows at a time."""
+"""A source that reads the rows of a table in a file, a few at a time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hardthresh.core.typing import Array, is_integer
 from .base import Example
 from .rows import RowSource
 
-_BUFFER = 1 << 16  # bytes read of a column of a Parquet file at a time; arbitrary, it only has to be small
+_BUFFER = 1 << 16  # bytes of a column of a Parquet file that are read at a time; arbitrary, but small
 _PARQUET = (".parquet", ".pq")
 _TEXT = (".csv", ".tsv", ".tab")
 _COMPRESSED: dict[str, Callable[..., IO[str]]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
@@ -31,41 +31,42 @@ _NO_VALUE = frozenset(["", "?", "-", "na", "n/a", "#n/a", "nan", "null", "none"]
 
 
 class FileSource(RowSource):
-    """The rows of a CSV or Parquet file, each used once, in the order of the file.
+    """A source of the rows of a CSV or Parquet file, each used once, in the order of the file.
 
     Parameters
     ----------
     path : path
-        What its name ends in says what it is: ``.csv`` (whose first line decides between commas, semicolons and tabs),
-        ``.tsv``, ``.tab``, also with ``.gz``, ``.bz2`` or ``.xz`` behind it, or ``.parquet``, ``.pq``. The first line
-        of a text file has the names of the columns.
+        The file. The ending of its name determines the format: ``.csv`` (separated by commas, semicolons or tabs,
+        whichever is most frequent in the first line), ``.tsv`` or ``.tab`` for text, each also followed by ``.gz``,
+        ``.bz2`` or ``.xz``; ``.parquet`` or ``.pq`` for Parquet. Text is in UTF-8, and its first line has the names of
+        the columns.
     target : str
-        The column of the targets.
+        The name of the column of the targets.
     n_observed : int in 1 .. d, optional
-        s', how many attributes of one example may be observed.
+        s', the number of attributes that may be observed of one example.
     features : sequence of str, optional
-        The columns of the attributes, by default all but the target (and a first one without a name, which is taken
-        for row names). They must hold numbers; a cell without a value is what cannot be had, which is paid, and drops
-        the example.
+        The names of the columns of the attributes. The default is all columns except the target, and except a first
+        column without a name, which is taken for row names. They must contain numbers. An empty cell is a missing
+        value: it is paid for, and the example is dropped. So are NaN, NA, N/A, null, none, ? and -.
     chunk_rows : int >= 1
-        How many rows of a Parquet file are in memory together; a text file is read line by line.
+        The number of rows of a Parquet file that are in memory together; a text file is read line by line.
     costs, panels, budget
-        Prices, attributes that are bought together, and the budget in money: see `CostModel.of`. A mapping can have the
-        price of each attribute by its name.
+        Prices, attributes that are bought together, and the budget in money: see `CostModel.of`. `costs` may be a
+        mapping from name to price.
 
     Raises
     ------
     InvalidInputError
-        For a file that cannot be read, columns that are not there, columns without numbers, and as in `CostModel.of`;
-        while it is read, for a cell that is bought and is not a number, with its row (from 0) and column.
+        For a file that cannot be read, missing or duplicate columns, columns without numbers, and as in `CostModel.of`.
+        While the file is read: for a cell that is bought and is not a number, with its row (from 0) and column.
     MissingDependencyError
-        For a Parquet file without pyarrow, which the extra ``hardthresh[parquet]`` brings.
+        For a Parquet file if pyarrow is not installed, which is in the extra ``hardthresh[parquet]``.
 
     Notes
     -----
-    The order is that of the file: shuffle a file whose rows are sorted before you learn from it. Memory besides the
-    examples in use: O(d) for text; O(chunk_rows d) for Parquet, and the dictionaries of its columns. The number of
-    examples is known for Parquet only.
+    Examples have the order of the file. If its rows are sorted, shuffle them before learning. Cost: one pass over the
+    file. Memory in addition to the examples in use: O(d) for text; O(chunk_rows d) and the dictionaries of the columns
+    for Parquet. The number of examples is known for Parquet only.
 
     Examples
     --------
@@ -117,7 +118,7 @@ class FileSource(RowSource):
 
 
 class _Text:
-    """A text file, whose cells are parsed when they are bought."""
+    """A text file; its cells are parsed when they are bought."""
 
     length: int | None = None
 
@@ -142,13 +143,13 @@ class _Text:
         )
 
     def rows(self, names: Sequence[str], target: str, chunk: int) -> Iterator[tuple[list[str], Any]]:
-        """Yield texts and the target."""
+        """Yield the cells of the attributes as text, and the target."""
         where, last = [self.names.index(name) for name in names], self.names.index(target)
         for cells in islice(self._lines(), 1, None):
             yield [cells[i] for i in where], _parsed(cells[last]) if _is_number(cells[last]) else cells[last]
 
     def _lines(self) -> Generator[list[str]]:
-        """Yield the cells of each line that is not empty, those of the first one first."""
+        """Yield the cells of each line that is not empty, including the first one."""
         ending = self._path.suffix.lower()
         opener: Callable[..., IO[str]] = _COMPRESSED.get(ending, open)
         with _reading(self._path), opener(self._path, "rt", encoding="utf-8-sig", newline="") as file:
@@ -193,8 +194,8 @@ class _Parquet:
         _require_numbers(wrong, self._path)
 
     def rows(self, names: Sequence[str], target: str, chunk: int) -> Iterator[tuple[Array, float]]:
-        """Yield rows of arrays and the target."""
-        settings = {"pre_buffer": False, "buffer_size": _BUFFER}  # else whole row groups are read at once
+        """Yield the attributes as an array, and the target."""
+        settings = {"pre_buffer": False, "buffer_size": _BUFFER}  # otherwise whole row groups are read at once
         with _reading(self._path, self._arrow.ArrowException), self._open(self._path, **settings) as file:
             for batch in file.iter_batches(batch_size=chunk, columns=[*names, target], use_threads=False):
                 X = np.column_stack([self._numbers(batch.column(name)) for name in names])
@@ -252,7 +253,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _parsed(cell: str) -> float:
-    """Return the number in a cell, NaN for none; ValueError for a text."""
+    """Return the number in a cell, NaN for a missing value; raise ValueError for other text."""
     text = cell.strip()
     if text.lower() in _NO_VALUE:
         return nan
@@ -271,7 +272,7 @@ def _is_number(cell: str) -> bool:
 
 @contextmanager
 def _reading(path: Path, *more: type[Exception]) -> Iterator[None]:
-    """Say of whatever goes wrong while a file is read which file it was."""
+    """Convert errors that occur while a file is read to InvalidInputError with the name of the file."""
     unreadable: tuple[type[Exception], ...] = (EOFError, OSError, csv.Error, lzma.LZMAError, *more)
     try:
         yield

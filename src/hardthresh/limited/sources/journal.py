@@ -1,4 +1,4 @@
-"""A journal of everything that was bought, so that no interruption loses it, and nothing is ever paid twice."""
+"""A source that writes each answer of another source to a file, so that an interrupted study can be resumed."""
 
 from __future__ import annotations
 
@@ -25,59 +25,62 @@ from .values import Answer, example_name
 
 
 class Journal(AttributeSource):
-    """Another source, whose answers are written to a file before they are used.
+    """A source that writes each answer of another source to a file before it is used.
 
-    When a program that was interrupted, at any point, is started again, the answers in its journal are replayed in
-    order, and only those after them are bought: it ends with the same coefficients, bit for bit. Two programs can use
-    one journal at the same time: each answer is bought by one of them, and replayed by the other. `meter` counts what
-    all programs bought, the meter of the inner source what this one bought.
+    An interrupted program can be started again: the journal returns the answers in the file in their order, and buys
+    only further ones. The coefficients are bitwise identical to those of a run without interruption. Two programs can
+    use one journal at the same time; each answer is bought by one of them, and read from the file by the other.
+    `meter` counts the purchases of all programs, and the meter of the inner source those of this program.
 
     Parameters
     ----------
     source : AttributeSource
-        The inner source, which must hand out the same examples in the same order at every start, as all sources here
-        do if their data are the same; what is replayed is drawn from it, and not read. The names of its examples must
-        be integers (of 64 bits) or strings.
+        The inner source. At every start it must return the same examples in the same order, as all sources of this
+        package do for the same data. Its examples must have integers (of 64 bits) or strings as numbers or names.
     path : path
-        The file, an SQLite database, by custom with a name in ``.sqlite``; made if it is not there. Its folder must
-        exist.
+        The file, an SQLite database, usually with the ending ``.sqlite``. It is created if it is missing; its folder
+        must exist.
     who : str, optional
-        Who buys, as noted with each answer; by default ``user@host``.
+        The name of the buyer, which is stored with each answer; by default ``user@host``.
     timeout : float >= 0, optional
-        How many seconds to wait for another program before anything is bought; by default as long as it takes. It does
-        not limit how long an answer that was bought waits to be written.
+        How many seconds to wait for another program before anything is bought; no limit by default. The write of an
+        answer that was bought has no time limit.
 
     Raises
     ------
     InvalidInputError
-        If the file is not a journal, is damaged or was changed, or belongs to another cost model or other data. While
-        answers are replayed: if the program asks for something else than the file has next, because its settings have
-        changed, or because two programs with different settings use one journal. Nothing is bought then. If the
-        algorithm refuses a target, at this and every later start: the message names the answer and how to delete it.
+        If the file is not a journal, is damaged or was changed, or belongs to another cost model or other data. Also if
+        the program requests another example or other attributes than the next answer in the file has, because its
+        settings have changed, or because two programs with different settings use the journal; nothing is bought then.
+        Also, at this and every later start, if the algorithm refuses a target; the message has the number of the answer
+        and the command that deletes it.
+    MissingDependencyError
+        If Python was built without sqlite3.
     HardThreshError
-        If the file cannot be written; if an answer was bought already, the message contains it. If the timeout is
-        over. If the journal is used after an error: make it again, from a new source.
+        If the file cannot be written (if an answer was bought before, the message contains it), after the timeout, and
+        if the journal is used after an error: create it again, with a new source.
 
     Notes
     -----
-    The table ``answers`` has a row for every purchase: ``number``, 1, 2, ... in order; ``example``; ``indices`` of the
-    attributes and their values, ``observed``, both as JSON, which keeps every bit of a number; ``target``; ``paid``;
+    The table ``answers`` has a row for each purchase: ``number``, 1, 2, ... in order; ``example``; ``indices`` of the
+    attributes and their values, ``observed``, both as JSON, which stores each number exactly; ``target``; ``paid``;
     ``cost``, by the prices of the cost model; ``who``; ``answered_at``, in UTC; and ``checksum``, of this row and all
-    rows before it, which is verified when the answer is replayed. ``observed`` and ``target`` are NULL for an example
-    that could not be had. The table ``terms`` describes the cost model. Any program for SQLite can read them, also
+    rows before it, which is verified when the answer is read. ``observed`` and ``target`` are NULL for an example that
+    is absent or lacks a value. The table ``terms`` describes the cost model. Any program for SQLite can read them, even
     during a purchase.
 
-    A purchase is one transaction: take the write lock, read the answer if another program has written it, and else buy
-    it and commit. An answer is on disk before it is used and the next one is bought. A program that is killed loses
-    its lock and the answer that it was waiting for, the only one that can be asked for twice. While one program
-    measures, the others wait; Ctrl-C interrupts them. A commit waits for programs that have a read transaction open,
-    whatever the timeout, and warns after ten seconds; interrupted, it says which answer is lost.
+    A purchase is one transaction: the program takes the write lock; reads the answer, if another program has written
+    it; otherwise buys the answer and commits. So an answer is on disk before it is used and before the next one is
+    bought. If a program is killed, its lock is released, and the answer that it was waiting for is lost. Only this
+    answer can be bought twice. While one program measures, the others wait, and Ctrl-C interrupts them. A commit waits
+    for programs that have an open read transaction, without a time limit, and warns after ten seconds. If it is
+    interrupted, the message contains the lost answer.
 
-    A journal is for one thread at a time: give each its own, with the same file. It need not be closed, and can be
-    used after a fork, and pickled if its source can.
+    Only one thread at a time may use a journal; create one for each thread, with the same file. A journal need not be
+    closed. It can be used after a fork, and pickled if its source can be pickled.
 
-    Cost: one commit per example and purchase, which flushes the disk about four times: some milliseconds on most disks,
-    more on a busy one; O(1) memory.
+    Cost: one commit for each example and purchase, which flushes the disk about four times. This takes some
+    milliseconds on most disks, and more on a busy one. Memory: O(1).
 
     Examples
     --------
@@ -128,7 +131,7 @@ class Journal(AttributeSource):
 
     @property
     def remaining(self) -> int | None:
-        """How many examples are left; None where the inner source does not know."""
+        """The number of examples left; None if the inner source does not know it."""
         return self._source.remaining
 
     def next_examples(self, count: int) -> list[Example]:
@@ -153,7 +156,7 @@ class Journal(AttributeSource):
         self._interrupted = False
 
     def _answer(self, example: Example, indices: Array) -> Answer | None:
-        """Return the next answer, replayed or bought; None if it turned out that there are no more examples."""
+        """Return the next answer, from the file or bought; None if there are no more examples."""
         if not self._pending:
             self._pending.extend(self._file.next_answers(lambda: self._bought(example, indices)))
         if not self._pending:
@@ -164,7 +167,7 @@ class Journal(AttributeSource):
         return answer
 
     def _bought(self, example: Example, indices: Array) -> Answer | None:
-        """Buy an answer from the inner source; None if it turned out that there are no more examples."""
+        """Buy an answer from the inner source and return it; None if there are no more examples."""
         inner: Examples = example.content
         values, targets = inner.answers(indices)
         if not len(inner) and self._source.ended:
@@ -182,7 +185,7 @@ class Journal(AttributeSource):
         )
 
     def _check_answer(self, answer: Answer, example: Example, indices: list[int]) -> None:
-        """Raise InvalidInputError for an answer to another request, or with another target."""
+        """Raise InvalidInputError if an answer belongs to another request, or has another target."""
         there = f"answer {self._number} of {self.path}"
         if answer.example != example.id or answer.indices != indices:
             raise InvalidInputError(
@@ -204,7 +207,7 @@ class Journal(AttributeSource):
         )
 
     def _check_whole(self) -> None:
-        """Raise HardThreshError after an interruption: the next answer in the file may belong to another request."""
+        """Raise HardThreshError after an interruption: the next answer in the file may be to another request."""
         if self._interrupted:
             raise HardThreshError(
                 f"reading was interrupted; what was paid is in {self.path}: make the source and its journal again, and "
@@ -213,7 +216,7 @@ class Journal(AttributeSource):
 
 
 def _terms(source: AttributeSource) -> dict[str, Any]:
-    """Return the terms of a journal, which must be the same at every start."""
+    """Return the terms of a study, which must be the same at every start."""
     cost_model: CostModel = source.cost_model
     free = cost_model.uniform and cost_model.price[0] == 1.0
     return {
@@ -229,7 +232,7 @@ def _terms(source: AttributeSource) -> dict[str, Any]:
 def _user_and_host() -> str:
     try:
         user = getuser()
-    except (ImportError, KeyError, OSError):  # what it raises where the system knows no name
+    except (ImportError, KeyError, OSError):  # raised if the system has no name of the user
         user = "unknown"
     return f"{user}@{socket.gethostname()}".encode(errors="replace").decode()
 

@@ -1,4 +1,4 @@
-"""Journals of format version 1, which were lines of JSON, as journals of today."""
+"""Conversion of journals of format version 1, which are lines of JSON, to the present format."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from .values import Answer
 
 
 def convert_journal(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> int:
-    """Write the answers of a journal in lines of JSON, as earlier versions wrote them, to a new journal.
+    """Convert a journal of an earlier version, a file with lines of JSON, to a new journal, an SQLite database.
 
-    No program may write to the old file at the same time. The new file appears in one step, when it is whole.
+    No program may write to the old file at the same time. The new file is created in one step, when it is complete.
 
     Parameters
     ----------
     old : path
-        The journal of an earlier version, which is not changed.
+        The journal of an earlier version; it is not changed.
     new : path
-        The new journal, by custom with a name in ``.sqlite``; it must not exist. Who bought the answers and when is
-        unknown there.
+        The new journal, usually with the ending ``.sqlite``; it must not exist. ``who`` and ``answered_at`` are NULL in
+        it.
 
     Returns
     -------
@@ -36,15 +36,15 @@ def convert_journal(old: str | os.PathLike[str], new: str | os.PathLike[str]) ->
     Raises
     ------
     InvalidInputError
-        If the old file is not such a journal, or a line of it is damaged; or if the new file exists.
+        If the old file is not such a journal or a line is damaged, or if the new file exists or its folder does not.
     HardThreshError
         If the new file cannot be written.
 
     Warns
     -----
     UserWarning
-        If the last line of the old file was cut, as by a program that was killed: it is left out, so that the next
-        start asks for that answer again.
+        If the last line of the old file is incomplete, such as after a program was killed. The line is left out, and
+        the next start buys that answer again.
 
     Notes
     -----
@@ -82,7 +82,7 @@ def convert_journal(old: str | os.PathLike[str], new: str | os.PathLike[str]) ->
 
 
 def _terms(path: Path) -> dict[str, Any]:
-    """Return what the first line of an old journal says."""
+    """Return the terms in the first line of an old journal."""
     with path.open("rb") as file:
         first = file.readline()
     try:
@@ -97,7 +97,7 @@ def _terms(path: Path) -> dict[str, Any]:
 
 
 def _cost_model(path: Path, terms: dict[str, Any]) -> CostModel:
-    """Return the prices that an old journal was written with."""
+    """Return the cost model of an old journal."""
     from .journal_file import TERMS
 
     try:
@@ -137,7 +137,7 @@ def _answer(path: Path, number: int, line: bytes, cost_model: CostModel) -> Answ
 
 
 def _publish(draft: Path, target: Path) -> None:
-    """Give a file its name, unless there is a file of that name."""
+    """Rename a file; raise InvalidInputError if there is a file with the new name."""
     try:
         os.link(draft, target)
     except FileExistsError:

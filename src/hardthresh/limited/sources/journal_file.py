@@ -17,11 +17,11 @@ from hardthresh.core.errors import HardThreshError, InvalidInputError
 from .database import DatabaseFile, error_code, is_empty
 from .values import Answer
 
-APPLICATION_ID = int.from_bytes(b"HTJL", "big")  # marks the file, as `file` and SQLite know it
+APPLICATION_ID = int.from_bytes(b"HTJL", "big")  # in the header of the file, which SQLite and the program `file` read
 FORMAT_VERSION = 2
-OLD_FORMAT = b'{"format": "hardthresh journal"'  # how the files of format version 1 begin, which were lines of JSON
+OLD_FORMAT = b'{"format": "hardthresh journal"'  # the beginning of files of format version 1, which are lines of JSON
 
-_PORTION = 1 << 20  # characters of old answers in memory, a megabyte; arbitrary
+_PORTION = 1 << 20  # characters of answers that are read at a time, a megabyte; arbitrary
 
 _SCHEMA = """
 CREATE TABLE terms (
@@ -57,24 +57,24 @@ TERMS = {
 
 
 class JournalFile(DatabaseFile):
-    """The answers of a journal, read in order, and bought at the end of the file by one program at a time.
+    """The file of a journal. Answers are read in order; at the end of the file one program at a time buys new ones.
 
-    A purchase is a transaction that holds the write lock from before the request until the answer is on disk.
+    A purchase is a transaction: it takes the write lock before the request, and holds it until the answer is on disk.
 
     Parameters
     ----------
     path : path
-        The file, made if it is not there or empty.
+        The file, which is created if it is missing or empty.
     terms : mapping from str to JSON values
-        What the answers are about: see `TERMS`.
+        The terms of the study: see `TERMS`.
     timeout : float or None
-        How many seconds to wait for another program before anything is bought; None waits as long as it takes. What
-        was bought waits as long as it takes, whatever the timeout.
+        How many seconds to wait for another program before anything is bought; None for no limit. A write of an answer
+        that was bought has no time limit.
 
     Raises
     ------
     InvalidInputError
-        If the file is something else, is damaged, or has other terms.
+        If the file is not a journal, is damaged, or has other terms.
     HardThreshError
         If it cannot be written.
     """
@@ -91,7 +91,7 @@ class JournalFile(DatabaseFile):
         self.patiently(lambda: self._open(terms), self._timeout)
 
     def next_answers(self, buy: Callable[[], Answer | None]) -> list[Answer]:
-        """Return the next answers of the file; at its end buy one, and write it, before another program can.
+        """Return the next answers of the file; at its end buy one and write it, while no other program can do so.
 
         Parameters
         ----------
@@ -108,8 +108,8 @@ class JournalFile(DatabaseFile):
         InvalidInputError
             If the file is damaged; nothing is bought then.
         HardThreshError
-            If the file cannot be written, before anything is bought where that can be known. The message contains an
-            answer that was bought and could not be written.
+            If the file cannot be written; if possible, this is detected before anything is bought. If an answer was
+            bought and could not be written, the message contains it.
         """
         with self.connected() as connection:
             answers = self.patiently(lambda: self._read_or_lock(connection), self._timeout)
@@ -119,7 +119,7 @@ class JournalFile(DatabaseFile):
         return answers
 
     def extend(self, answers: Iterable[Answer]) -> int:
-        """Write answers to a new file, all of them or none, and return how many these are."""
+        """Write all answers to a new file in one transaction, and return their number."""
         with self.connected() as connection, self.explained("written"):
             self.begin(connection)
             for answer in answers:
@@ -128,7 +128,7 @@ class JournalFile(DatabaseFile):
         return self._number
 
     def _open(self, terms: Mapping[str, Any]) -> None:
-        """Make sure that the file has the tables of a journal, and these terms."""
+        """Create the tables of a journal if the file is empty, and check its terms."""
         with self.connected("rwc") as connection:
             with self.explained("read"):
                 try:
@@ -146,7 +146,7 @@ class JournalFile(DatabaseFile):
 
     def _create(self, connection: sqlite3.Connection, terms: Mapping[str, Any]) -> None:
         self.begin(connection)
-        if is_empty(connection):  # no other program was faster
+        if is_empty(connection):  # no other program created them in the meantime
             self.mark(connection)
             for statement in filter(str.strip, _SCHEMA.split(";\n")):
                 connection.execute(statement)
@@ -155,7 +155,7 @@ class JournalFile(DatabaseFile):
         connection.execute("COMMIT")
 
     def _check(self, connection: sqlite3.Connection, terms: Mapping[str, Any]) -> None:
-        """Raise InvalidInputError for the file of another program, another version, or with other terms."""
+        """Raise InvalidInputError if the file has another kind, another version or other terms."""
         self.check_kind(connection)
         written = dict(connection.execute("SELECT name, content FROM terms").fetchall())
         for name, what in TERMS.items():
@@ -169,7 +169,7 @@ class JournalFile(DatabaseFile):
     def _raise_if_old(self) -> None:
         """Raise InvalidInputError for a file of format version 1.
 
-        It must not be a database: opening and closing it here would release the locks that this process has on it.
+        Call it only for a file that is not a database: closing a database here would release this process's locks.
         """
         with self.path.open("rb") as file:
             if file.read(len(OLD_FORMAT)) == OLD_FORMAT:
@@ -185,12 +185,12 @@ class JournalFile(DatabaseFile):
         with self.explained("written, so that nothing is bought"):
             if not connection.in_transaction:
                 self.begin(connection)
-            # this changes nothing, but it writes: a full disk or a read-only folder is found before anything is paid
+            # writes an unchanged value, so that a full disk or a read-only folder is found before anything is paid for
             connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
         return self._read(connection)
 
     def _read(self, connection: sqlite3.Connection) -> list[Answer]:
-        """Return some of the answers that were not read yet, and verify their checksums."""
+        """Return the next answers, about `_PORTION` characters of them, after verifying their checksums."""
         answers: list[Answer] = []
         size, checksum = 0, self._checksum
         with self.explained("read"), closing(connection.execute(_SELECT, (self._number,))) as rows:
@@ -205,14 +205,14 @@ class JournalFile(DatabaseFile):
         return answers
 
     def _verified(self, row: Sequence[Any], number: int, checksum: str) -> Answer:
-        """Return the answer in a row, which must have this number, and continue the chain of checksums."""
+        """Return the answer in a row, after verifying its number and its checksum, which depends on the one before."""
         _, example, indices, observed, target, paid, cost, who, answered_at, written = row
         try:
             if row[0] == number and written == chained(checksum, row[:-1]):
                 values = None if observed is None else json.loads(observed)
                 return Answer(example, json.loads(indices), values, target, bool(paid), cost, who, answered_at)
         except (ArithmeticError, RecursionError, TypeError, ValueError):
-            pass  # not what this class writes
+            pass  # this class does not write such rows
         raise InvalidInputError(
             f"answer {number} of {self.path} is damaged, was changed, or is missing; restore a copy of the file, or "
             "begin another journal"
@@ -236,7 +236,7 @@ class JournalFile(DatabaseFile):
         self._checksum = checksum
 
     def _write_bought(self, connection: sqlite3.Connection, answer: Answer) -> None:
-        """Write an answer to disk, however long a reader keeps it waiting; if that fails, say what was bought."""
+        """Write an answer to disk without a time limit; if this fails, raise an error that contains the answer."""
         stalled = (
             f"another program reads {self.path}, and keeps an answer that was paid from being written: end its "
             "transaction"
@@ -253,7 +253,7 @@ class JournalFile(DatabaseFile):
 
 
 def chained(previous: str, row: Sequence[Any]) -> str:
-    """Return the checksum of a row, which depends on all rows before it by the checksum of the previous one."""
+    """Return the checksum of a row and of the previous checksum, so that it depends on all rows before."""
     return sha256(json.dumps([previous, *row]).encode()).hexdigest()
 
 
@@ -262,6 +262,6 @@ def _short(text: Any) -> str:
 
 
 def _unwritten(answer: Answer) -> str:
-    """Return a sentence with the whole answer, for the person who has to keep it."""
+    """Return a sentence that contains the whole answer, so that the user can record it."""
     content = {name: getattr(answer, name) for name in ("example", "indices", "observed", "target")}
     return f"an answer that was bought is not in the file, and will be asked for again: {json.dumps(content)}"

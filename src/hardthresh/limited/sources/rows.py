@@ -1,4 +1,4 @@
-"""A source that reads rows from anywhere, one after the other, and never holds more than the few it needs."""
+"""A source that reads rows from an iterable, and keeps only those of the examples in use in memory."""
 
 from __future__ import annotations
 
@@ -17,33 +17,34 @@ from .values import as_numbers
 
 
 class RowSource(AttributeSource):
-    """Rows of an iterable, each used once, in their order.
+    """A source of the rows of an iterable, each used once, in their order.
 
     Parameters
     ----------
     rows : iterable of (row, y)
-        A row is a sequence of n_features numbers, or a mapping from name to number, which may hold more than that; None
-        and NaN are what cannot be had, which is paid, and drops the example. y is a finite number. Rows are taken when
-        examples are drawn, and kept no longer than these. If it has a length, the number of examples is known.
+        A row is a sequence of n_features numbers, or a mapping from name to number, which may have other keys too. None
+        and NaN are missing values: they are paid for, and the example is dropped. y is a finite number. Rows are read
+        when examples are drawn. If the iterable has a length, the number of examples is known.
     n_features : int, optional
         d; by default the number of `feature_names`.
     n_observed : int in 1 .. d, optional
-        s', how many attributes of one example may be observed.
+        s', the number of attributes that may be observed of one example.
     costs, panels, budget
-        Prices, attributes that are bought together, and the budget in money: see `CostModel.of`. With `feature_names` a
-        mapping can have the price of each attribute by its name.
+        Prices, attributes that are bought together, and the budget in money: see `CostModel.of`. With `feature_names`,
+        `costs` may be a mapping from name to price.
     feature_names : sequence of str, optional
-        The names of the attributes: needed for mappings.
+        The names of the attributes: required if rows are mappings.
 
     Raises
     ------
     InvalidInputError
-        As in `CostModel.of`; while rows are read, for one that is not a pair, has another length or lacks a name, and
-        for anything but numbers. The message has the number of the example, from 0.
+        As in `CostModel.of`. While rows are read: for an item that is not a pair, a row of another length or without a
+        required name, and anything but numbers. The message has the number of the example, from 0.
 
     Notes
     -----
-    Memory: the rows of the examples in use. In a `Journal` the iterable must begin with the same rows at every start.
+    Cost: one pass over the iterable. Memory: the rows of the examples in use. If the source is in a `Journal`, the
+    iterable must begin with the same rows at every start.
 
     Examples
     --------
@@ -59,7 +60,7 @@ class RowSource(AttributeSource):
     >>> patients = [({"age": 61, "pulse": 70}, 1.0), ({"age": 35, "pulse": None}, 0.0)]
     >>> source = RowSource(patients, n_observed=1, feature_names=["age", "pulse"])
     >>> both = source.draw(2)
-    >>> both.observe([1])  # the pulse of the second one cannot be had
+    >>> both.observe([1])  # the pulse of the second example is missing
     array([[70.]])
     >>> both.ids
     [0]
@@ -88,7 +89,7 @@ class RowSource(AttributeSource):
 
     @property
     def remaining(self) -> int | None:
-        """How many examples are left; None if the iterable has no length."""
+        """The number of examples left; None if the iterable has no length."""
         return None if self._length is None else self._length - self._drawn
 
     def next_examples(self, count: int) -> list[Example]:

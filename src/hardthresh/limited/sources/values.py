@@ -1,4 +1,4 @@
-"""Answers: their numbers, and the record of a purchase."""
+"""The values and targets of an answer, and the record of a purchase."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from hardthresh.core.typing import Array, is_integer, is_real
 @stored("purchase/answer")
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back from one purchase.
+    """The record of one purchase: what was requested of an example, and what was received.
 
     Attributes
     ----------
     example : int or str
-        The name of the example.
+        The number or name of the example.
     indices : list of int
-        The attributes that were asked for.
+        The requested attributes.
     observed : list of float, or None
-        Their values, finite; None if the example could not be had.
+        Their values, finite; None if the example is absent or lacks a value.
     target : float or None
-        The target, finite; None if the example could not be had.
+        The target, finite; None if the example is absent or lacks a value.
     paid : bool
-        Whether it was paid.
+        Whether it was paid for.
     cost : float
-        What it cost.
+        Its cost.
     who : str or None
-        Who bought it, where that is known.
+        Who bought it, if it is known.
     answered_at : str or None
-        When the answer came, in UTC and ISO 8601, where that is known.
+        When the answer arrived, in UTC and ISO 8601, if it is known.
 
     Raises
     ------
     InvalidInputError
-        For anything else.
+        For other types, another number of values, or values that are not finite.
     """
 
     example: int | str
@@ -73,18 +73,18 @@ def as_numbers(values: Any, count: int, whose: str, named: Callable[[int], str],
     values : sequence
         Numbers or None.
     count : int
-        How many there must be.
+        The required number of values.
     whose : str
-        Whose values they are, for messages.
+        The owner of the values, for messages.
     named : callable
-        What a message calls the value at a place.
+        Returns the name of the value at a position, for messages.
     remedy : str
-        What to do about a value that is missing or infinite, which is then refused; without it these are allowed.
+        What to do about a missing or infinite value, for messages. Such values raise an error only if this is given.
 
     Raises
     ------
     InvalidInputError
-        For another number of values, and anything but numbers.
+        For another number of values, and for anything but numbers.
     """
     if isinstance(values, (str, bytes, Mapping, Set)) or not hasattr(values, "__len__"):
         raise InvalidInputError(
@@ -119,7 +119,7 @@ def as_target(y: Any, example: Any) -> float:
 
 
 def example_name(name: Any) -> int | str:
-    """Return the name of an example as a file can hold it.
+    """Return the number or name of an example in a form that a file can store.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_text(text: str) -> bool:
-    """Return whether a string has no half of a surrogate pair, which UTF-8 cannot hold."""
+    """Return whether UTF-8 can encode a string: it has no unpaired surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:

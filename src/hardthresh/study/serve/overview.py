@@ -11,8 +11,9 @@ from starlette.responses import Response
 from hardthresh.core.errors import InvalidInputError
 
 from ..chosen import ChosenColumn
+from ..predicting import Predictor, predict, predictor
 from .chart import learning_curve
-from .facts import Predictor, latest_progress, predict, predictor
+from .facts import latest_progress
 from .fields import Field, blank_fields, typed_fields, values_of
 from .site import Site
 
