@@ -35,8 +35,6 @@ class Session:
         When it was used last.
     notice : str
         What the next page says at its top, once.
-    finished : bool
-        Whether that page is about something that was stored, so that drafts of it are not needed any more.
     """
 
     who: str

@@ -18,7 +18,7 @@ from .access import Access
 from .desk import Desk
 from .facts import model_facts, predicted, status_facts
 from .openapi import document
-from .reading import REQUIRED, Fields, json_of
+from .reading import REQUIRED, Fields, address_of, json_of
 from .refusals import UNPROCESSABLE, Refused
 
 Work = Callable[[Study], Any]
@@ -34,7 +34,7 @@ def bearer(request: Request, access: Access) -> None:
             "send the token that was printed when the study was served, as 'Authorization: Bearer TOKEN'",
             {"WWW-Authenticate": "Bearer"},
         )
-    access.check(given.strip(), request.client.host if request.client else "")
+    access.check(given.strip(), address_of(request))
 
 
 def routes(desk: Desk, access: Access) -> list[Route]:

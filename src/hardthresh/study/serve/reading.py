@@ -23,6 +23,11 @@ def _invalid(message: str) -> Refused:
     return Refused(UNPROCESSABLE, "InvalidInputError", message)
 
 
+def address_of(request: Request) -> str:
+    """Return the address that a request came from."""
+    return request.client.host if request.client else ""
+
+
 async def json_of(request: Request) -> dict[str, Any]:
     """Return the JSON object in the body of a request."""
     kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()

@@ -20,10 +20,10 @@ from hardthresh.core.numbers import number, percent, signed
 
 from .access import Access, Session
 from .desk import Desk
-from .fields import NOT_MEASURED
-from .reading import form_of
+from .fields import NOT_MEASURED, Form
+from .reading import LARGEST_NUMBER, form_of
 from .records import Records
-from .refusals import Refusal
+from .refusals import Refusal, Refused
 
 _OURS = re.compile(r"/[a-z0-9/-]*")
 
@@ -121,6 +121,25 @@ class Site:
         answer = self.page(request, "refused.html", refusal.status, message=refusal.message, error=refusal.error)
         answer.headers.update(refusal.headers)
         return answer
+
+
+async def request_about(site: Site, request: Request) -> tuple[str, int, Form, str]:
+    """Return the person, the question, the form and the reason of a request about a question."""
+    session, number, form = site.session(request), number_of(request), await site.form(request)
+    return session.who, number, form, first(form, "reason").strip()
+
+
+def first(form: Form, name: str) -> str:
+    """Return the first value of a field, or nothing."""
+    return form.get(name, [""])[0]
+
+
+def number_of(request: Request) -> int:
+    """Return the number of the question in the path."""
+    text = str(request.path_params["number"])
+    if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= LARGEST_NUMBER):
+        raise Refused(404, "NoSuchQuestion", f"there is no question {text[:40]!r}")
+    return int(text)
 
 
 def _time(at: str) -> Markup:
