@@ -31,7 +31,7 @@ from hardthresh.limited import (
     LogisticHybrid,
     learn,
 )
-from hardthresh.limited.sources.journal_file import _checksum
+from hardthresh.limited.sources.journal_file import chained
 from levels import at_most, only_at
 
 pytestmark = pytest.mark.usefixtures("no_disk")
@@ -690,7 +690,7 @@ def test_an_answer_that_makes_no_sense_is_refused_even_if_its_checksum_is_right(
     forged = [
         value if column == name else old for column, old in zip(["number", *COLUMNS.split(", ")], row, strict=True)
     ]
-    checksum = "" if isinstance(value, bytes) else _checksum(first, forged)
+    checksum = "" if isinstance(value, bytes) else chained(first, forged)
     sql(path, f"UPDATE answers SET {name} = ?, checksum = ? WHERE number = 2", value, checksum)
     clinic = Clinic()
     with pytest.raises(InvalidInputError, match=re.escape(f"answer 2 of {path} is damaged")):

@@ -13,7 +13,7 @@ REQUIRED = ("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "array-
 """The packages that every installation has, those of scikit-learn that are used directly included."""
 OPTIONAL = (
     *("torch", "jax", "dask", "distributed", "pandas", "polars", "pyarrow", "h5py", "zarr", "duckdb"),
-    *("adbc-driver-postgresql", "pooch", "rdata", "matplotlib", "jinja2", "typer", "rich"),
+    *("adbc-driver-postgresql", "pooch", "rdata", "matplotlib", "jinja2", "typer", "rich", "starlette", "uvicorn"),
 )
 """The packages that extras install or whose objects are accepted."""
 
