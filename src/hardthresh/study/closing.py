@@ -97,8 +97,8 @@ def write_study(study: Study, path: str | PathLike[str], *, date: datetime.date 
             drift=str(shift).splitlines(),
             conclusions=conclusions(terms, learned, records, reached, shift),
             corrections=_changes(event for event in events if event.action == "corrected"),
-            left_out=[record for record in records if record.state(learned.questions) in _NOT_LEARNED],
-            states={record.number: record.state(learned.questions) for record in records},
+            left_out=[record for record in records if record.outcome(learned.questions) in _NOT_LEARNED],
+            states={record.number: record.outcome(learned.questions) for record in records},
             listed=_LISTED,
             people=_people(records, events),
             asked_back=sum(event.action == "doubted" for event in events),
@@ -255,7 +255,7 @@ def conclusions(terms: Terms, learned: Learned, records: list[Record], reached: 
         may_not.append(f"That the model suits later examples: early and late ones differ ({names}).")
     elif shift.tests:
         may.append("No drift was found between early and late examples; below it says which would have been found.")
-    dropped = sum(record.state(()) == "dropped" for record in records)
+    dropped = sum(record.outcome(()) == "dropped" for record in records)
     if dropped:
         were = "was" if dropped == 1 else "were"
         may_not.append(

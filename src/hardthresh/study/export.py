@@ -109,7 +109,7 @@ def answer_columns(study: Study) -> Columns:
 
     return [
         ("question", np.array([record.number for record in records], dtype=np.int64)),
-        ("state", [record.state(predicted) for record in records]),
+        ("state", [record.outcome(predicted) for record in records]),
         ("holder", [record.holder for record in records]),
         ("asked_at", [record.asked_at for record in records]),
         ("answered_at", [record.answered_at for record in records]),

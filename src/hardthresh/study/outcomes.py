@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from .attributes import Attribute
 from .log import Event
 from .terms import Terms
 
 
-@dataclass
+@dataclass(frozen=True)
 class Record:
     """One question, from the first time it was asked to its end.
 
@@ -22,20 +22,24 @@ class Record:
         What was to be measured.
     asked_at : str
         When it was asked first, in UTC and ISO 8601.
+    who, at : str
+        Who did the last of it, and when.
     holder : str or None
         Who has it, or had it last.
     subject : str or None
         What people call the example.
-    values : dict
+    values : mapping from str to float or None
         The values as they stand, in the units of the terms; None for what could not be measured.
     answered_at : str or None
         When the last value was told, if all were.
-    told : dict from str to int
+    told : mapping from str to int
         How many values each person told.
     bought : tuple of str
         What a person who skipped it said was paid all the same.
-    corrected : set of str
+    corrected : frozenset of str
         The names of values that were corrected.
+    corrections : int
+        How often it was corrected.
     skipped, withdrawn : bool
         What else became of it.
     reason : str
@@ -45,13 +49,16 @@ class Record:
     number: int
     attributes: tuple[Attribute, ...]
     asked_at: str
+    who: str
+    at: str
     holder: str | None
     subject: str | None = None
-    values: dict[str, float | None] = field(default_factory=dict)
+    values: Mapping[str, float | None] = field(default_factory=dict)
     answered_at: str | None = None
-    told: dict[str, int] = field(default_factory=dict)
+    told: Mapping[str, int] = field(default_factory=dict)
     bought: tuple[str, ...] = ()
-    corrected: set[str] = field(default_factory=set)
+    corrected: frozenset[str] = frozenset()
+    corrections: int = 0
     skipped: bool = False
     withdrawn: bool = False
     reason: str = ""
@@ -61,12 +68,17 @@ class Record:
         """The names of what could not be measured."""
         return [name for name, value in self.values.items() if value is None]
 
-    def state(self, learned: Iterable[int]) -> str:
-        """Return what became of it in a word or two, given the questions that were learned from."""
+    @property
+    def state(self) -> str:
+        """What became of the question: "open", "answered", "skipped" or "withdrawn"."""
         if self.withdrawn or self.skipped:
             return "withdrawn" if self.withdrawn else "skipped"
-        if self.answered_at is None:
-            return "open"
+        return "open" if self.answered_at is None else "answered"
+
+    def outcome(self, learned: Collection[int]) -> str:
+        """Return what became of the example, given the questions that were learned from."""
+        if self.state != "answered":
+            return self.state
         if self.lacking:
             return "dropped"
         return "learned" if self.number in learned else "waiting"
@@ -76,37 +88,67 @@ class Record:
         measured = {name for name, value in self.values.items() if value is not None}
         return terms.cost_model.cost(terms.columns_at([*measured, *self.bought]))
 
+    def after(self, event: Event) -> Record:
+        """Return the record after the next event about the question."""
+        now = replace(
+            self,
+            who=event.who,
+            at=event.at,
+            subject=event.subject or self.subject,
+            reason=event.body.get("reason") or self.reason,
+        )
+        match event.action:
+            case "asked":
+                return replace(now, holder=event.who)
+            case "given back":
+                return replace(now, holder=None)
+            case "told":
+                values = {**self.values, **event.body["values"]}
+                told = {**self.told, event.who: self.told.get(event.who, 0) + len(event.body["values"])}
+                whole = len(values) == len(self.attributes) + 1  # with the target
+                return replace(now, values=values, told=told, answered_at=event.at if whole else None)
+            case "corrected":
+                return replace(
+                    now,
+                    values={**self.values, **event.body["values"]},
+                    corrected=self.corrected | event.body["values"].keys(),
+                    corrections=self.corrections + 1,
+                )
+            case "skipped":
+                return replace(now, skipped=True, bought=tuple(event.body["bought"]))
+            case "withdrawn":
+                return replace(now, withdrawn=True)
+        return self
+
+
+class Records:
+    """What became of each question, which takes in one event after the other.
+
+    Attributes
+    ----------
+    event : int
+        The number of the last event that was taken in.
+    """
+
+    def __init__(self, terms: Terms) -> None:
+        self.event = 0
+        self._terms = terms
+        self._records: dict[int, Record] = {}
+
+    def after(self, events: Iterable[Event]) -> Mapping[int, Record]:
+        """Take in the next events, and return the records by number, in the order in which they were asked first."""
+        for event in events:
+            self.event, number = event.number, event.question
+            if number is None:
+                continue
+            if number not in self._records:
+                attributes = self._terms.attributes_at(event.body["columns"])
+                self._records[number] = Record(number, attributes, event.at, event.who, event.at, event.who)
+            self._records[number] = self._records[number].after(event)
+        return dict(self._records)
+
 
 def records_of(events: Iterable[Event], terms: Terms) -> list[Record]:
     """Return what became of each question, in the order of their numbers."""
-    found: dict[int, Record] = {}
-    for event in events:
-        if event.question is not None:
-            if event.question not in found:
-                attributes = terms.attributes_at(event.body["columns"])
-                found[event.question] = Record(event.question, attributes, event.at, event.who)
-            _take_in(found[event.question], event, terms)
+    found = Records(terms).after(events)
     return [found[number] for number in sorted(found)]
-
-
-def _take_in(record: Record, event: Event, terms: Terms) -> None:
-    """Change a record by the next event about it."""
-    record.subject = event.subject or record.subject
-    record.reason = event.body.get("reason") or record.reason
-    match event.action:
-        case "asked" | "asked again":
-            record.holder = event.who
-        case "given back":
-            record.holder = None
-        case "told":
-            record.values.update(event.body["values"])
-            record.told[event.who] = record.told.get(event.who, 0) + len(event.body["values"])
-            if len(record.values) == len(record.attributes) + 1:  # with the target
-                record.answered_at = event.at
-        case "corrected":
-            record.values.update(event.body["values"])
-            record.corrected.update(event.body["values"])
-        case "skipped":
-            record.skipped, record.bought = True, tuple(event.body["bought"])
-        case "withdrawn":
-            record.withdrawn = True

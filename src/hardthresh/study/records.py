@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from hardthresh.core.typing import Array
+from hardthresh.limited.relearning import Batch, BatchValues, Lesson
 
 from .state import Question
+from .terms import Terms
 
 
 @dataclass(frozen=True)
@@ -108,3 +113,28 @@ class Learned:
     money: Array
     columns: tuple[str, ...]
     is_class: bool
+
+
+def learned_examples(terms: Terms, batches: list[tuple[Batch, BatchValues]], lessons: list[Lesson]) -> Learned:
+    """Return the examples of some batches, and what came of each batch."""
+    d = len(terms.columns)
+    count = [int(np.count_nonzero(values.kept)) for _, values in batches]
+    table = [np.full((n, d), np.nan) for n in count]
+    for rows, (batch, values) in zip(table, batches, strict=True):
+        rows[:, batch.indices] = values.x
+    costs = [terms.cost_model.cost(batch.indices) for batch, _ in batches]
+
+    def joined(parts: list[Array], dtype: Any = np.float64) -> Array:
+        return np.concatenate(parts) if parts else np.zeros(0, dtype)
+
+    return Learned(
+        questions=joined([batch.examples[values.kept] for batch, values in batches], np.int64),
+        values=np.concatenate(table) if table else np.zeros((0, d)),
+        target=joined([values.y for _, values in batches]),
+        prediction=joined([lesson.predictions for lesson in lessons]),
+        batch=np.repeat(np.arange(len(batches)), count),
+        chosen=tuple(lesson.support for lesson in lessons),
+        money=np.repeat(np.array(costs), count),
+        columns=tuple(terms.columns),
+        is_class=terms.is_class,
+    )

@@ -92,6 +92,8 @@ class StudyState:
         The number of the last event that is included.
     corrected : int
         Corrections of what was learned from are included up to this event.
+    changed : int
+        The event with which the examples that were learned from changed last.
     open : dict
         The open questions by their number.
     waiting : dict
@@ -104,6 +106,7 @@ class StudyState:
     learner: Learner
     event: int = 0
     corrected: int = 0
+    changed: int = 0
     open: dict[int, Question] = field(default_factory=dict)
     waiting: dict[int, Question] = field(default_factory=dict)
     closed: bool = False
@@ -120,7 +123,7 @@ class StudyState:
             return cls.begin(terms)
         event, corrected, content = stored
         learner = from_bytes(content.encode(), "the learner of the study")
-        return cls(terms, learner, event, corrected)
+        return cls(terms, learner, event, corrected, max(event, corrected))
 
     @property
     def spent(self) -> float:
@@ -180,7 +183,10 @@ class StudyState:
         if event.action == "closed":
             self.closed = True
         elif event.question is not None:
-            return self._apply_to_question(event.question, event, transaction)
+            outcome = self._apply_to_question(event.question, event, transaction)
+            if outcome is not None:
+                self.changed = event.number
+            return outcome
         return None
 
     def _apply_to_question(self, number: int, event: Event, transaction: Transaction) -> Batch | Learner | None:

@@ -6,11 +6,8 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
-import numpy as np
-
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import HardThreshError, InvalidInputError, plural
-from hardthresh.core.typing import Array
 from hardthresh.limited.attribute_learner import AttributeLearner
 from hardthresh.limited.relearning import relearned
 from hardthresh.storage import to_bytes
@@ -18,7 +15,7 @@ from hardthresh.storage import to_bytes
 from .errors import QuestionBack
 from .log import Event, StudyLog, Transaction
 from .reading import checked_name
-from .records import Learned, Receipt, Status
+from .records import Learned, Receipt, Status, learned_examples
 from .requests import (
     check_open,
     checked_reason,
@@ -478,29 +475,11 @@ class Study(StudyFile):
         """Return the examples that were learned from, as they were corrected, with their honest predictions."""
         with self._lock, self._log.reading() as transaction:
             state = self._caught_up(transaction)
-            batches = history(self.terms, transaction, state.event)
-            _, lessons = relearned(state.learner, batches)
-        d = len(self.terms.columns)
-        count = [int(np.count_nonzero(values.kept)) for _, values in batches]
-        table = [np.full((n, d), np.nan) for n in count]
-        for rows, (batch, values) in zip(table, batches, strict=True):
-            rows[:, batch.indices] = values.x
-        costs = [self.terms.cost_model.cost(batch.indices) for batch, _ in batches]
-
-        def joined(parts: list[Array], dtype: Any = np.float64) -> Array:
-            return np.concatenate(parts) if parts else np.zeros(0, dtype)
-
-        return Learned(
-            questions=joined([batch.examples[values.kept] for batch, values in batches], np.int64),
-            values=np.concatenate(table) if table else np.zeros((0, d)),
-            target=joined([values.y for _, values in batches]),
-            prediction=joined([lesson.predictions for lesson in lessons]),
-            batch=np.repeat(np.arange(len(batches)), count),
-            chosen=tuple(lesson.support for lesson in lessons),
-            money=np.repeat(np.array(costs), count),
-            columns=tuple(self.terms.columns),
-            is_class=self.terms.is_class,
-        )
+            if self._learned is None or self._learned[0] != state.changed:
+                batches = history(self.terms, transaction, state.event)
+                _, lessons = relearned(state.learner, batches)
+                self._learned = state.changed, learned_examples(self.terms, batches, lessons)
+            return self._learned[1]
 
     def model(self) -> Any:
         """Return a fitted estimator, made of the answers so far; its columns are ``terms.columns``.

@@ -19,7 +19,7 @@ from hardthresh.storage import to_bytes
 from .errors import QuestionBack
 from .log import Event, StudyLog, Transaction
 from .reading import checked_name, suggestion
-from .records import Receipt
+from .records import Learned, Receipt
 from .requests import age, check_open, digest, now, repeated
 from .state import Question, StudyState, Values, told
 from .terms import Terms
@@ -32,6 +32,7 @@ class StudyFile:
         self._log = log
         self._lock = RLock()
         self._state: StudyState | None = None
+        self._learned: tuple[int, Learned] | None = None  # what was learned from after an event that changed it
         with log.reading() as transaction:
             self.terms = Terms.parse(transaction.terms)
 

@@ -11,18 +11,18 @@ from hardthresh.core.errors import InvalidInputError
 from ..drift import Drift, drift
 from ..predicting import predict, predictor
 from ..progress import Progress, progress
+from ..records import Learned
 from ..study import Study
 
 
 def latest_progress(study: Study) -> tuple[Progress, Drift]:
     """Return the error of the latest predictions with the learning curve, and the tests for drift."""
-    return _progress_after(study, study.status().events)
+    return _progress_of(study.learned())
 
 
 @lru_cache(maxsize=1)
-def _progress_after(study: Study, event: int) -> tuple[Progress, Drift]:
-    """Return both after an event, for everybody who looks before the next one."""
-    learned = study.learned()
+def _progress_of(learned: Learned) -> tuple[Progress, Drift]:
+    """Return both, for everybody who looks before anything else is learned."""
     return progress(learned), drift(learned)
 
 

@@ -11,12 +11,12 @@ from hardthresh.core.errors import InvalidInputError
 
 from ..attributes import Attribute
 from ..errors import QuestionBack
+from ..outcomes import Record
 from ..records import Receipt
 from ..state import Question
 from ..study import Study
 from .fields import Field, Form, blank_fields, confirmed_of, doubted, typed_fields, values_of
 from .reading import address_of
-from .records import Record
 from .reviewing import Reviewing
 from .site import Site, first, number_of, request_about, to
 

@@ -8,9 +8,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ..errors import QuestionBack
+from ..outcomes import Record
 from ..state import Question
 from .fields import Field, blank_fields, confirmed_of, doubted, filled_fields, typed_fields
-from .records import Record
 from .refusals import Refused
 from .site import Site, first, request_about, to
 
@@ -29,7 +29,7 @@ class Reviewing:
         """List what was answered, the latest first."""
         self._site.session(request)
         find = request.query_params.get("find", "").strip()
-        records = await self._desk(self._site.records.latest)
+        records = await self._site.records()
         found = [
             record
             for record in records.values()
@@ -82,7 +82,7 @@ class Reviewing:
 
     async def record(self, number: int) -> Record:
         """Return what is known of a question."""
-        records = await self._desk(self._site.records.latest)
+        records = await self._site.records()
         if number not in records:
             raise Refused(404, "NoSuchQuestion", f"question {number} was not asked yet")
         return records[number]

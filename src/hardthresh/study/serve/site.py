@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import secrets
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 from importlib import resources
 from typing import Any
@@ -18,11 +19,11 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from hardthresh.core.errors import plural
 from hardthresh.core.numbers import number, percent, signed
 
+from ..outcomes import Record, Records
 from .access import Access, Session
 from .desk import Desk
 from .fields import NOT_MEASURED, Form
 from .reading import LARGEST_NUMBER, form_of
-from .records import Records
 from .refusals import Refusal, Refused
 
 _OURS = re.compile(r"/[a-z0-9/-]*")
@@ -44,16 +45,14 @@ class Site:
         Who may use it.
     secure : bool
         Whether it is served by TLS, so that cookies need it.
-    records : Records
-        What was answered so far.
     """
 
     desk: Desk
     access: Access
     secure: bool
-    records: Records = field(default_factory=Records)
 
     def __post_init__(self) -> None:
+        self._records = Records(self.desk.terms)
         self.environment = Environment(
             autoescape=True,
             undefined=StrictUndefined,
@@ -74,6 +73,10 @@ class Site:
             "study_id": sha256(self.desk.identity.encode()).hexdigest()[:12],
         }
         self.cookie = f"hardthresh-{self.environment.globals['study_id']}"  # browsers send cookies to every port
+
+    async def records(self) -> Mapping[int, Record]:
+        """Return what became of each question that was asked, by number."""
+        return await self.desk(lambda study: self._records.after(study.events(after=self._records.event)))
 
     def name_of(self, request: Request) -> str:
         """Return the name of the browser's session, which may not be open."""
