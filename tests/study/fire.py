@@ -177,7 +177,7 @@ class Ledger:
 
     def __init__(self, terms):
         self.terms = terms
-        self.asked, self.holder, self.values, self.bought = {}, {}, {}, {}
+        self.asked, self.holder, self.values, self.measured, self.bought = {}, {}, {}, {}, {}
         self.wrong = []
 
     def add(self, event):
@@ -197,15 +197,21 @@ class Ledger:
                     self.wrong.append(f"question {number} was with another person")
                 self._tell(number, body.get("values", {}))
                 if event.action == "skipped" or len(self.values[number]) == self.needed(number):
-                    measured = {name for name, value in self.values[number].items() if value is not None} - {"y"}
-                    self.bought[number] = measured | {*body.get("bought", ())}
+                    self.bought[number] = self.measured[number] | {*body.get("bought", ())}
                     self.holder[number] = None
+            case "corrected":
+                self._measure(number, body["values"])
         self._check_money(number)
 
     def _tell(self, number, values):
         known = self.values.setdefault(number, {})
         self.wrong += [f"{name} of question {number} was bought twice" for name in values.keys() & known.keys()]
         known |= values
+        self._measure(number, values)
+
+    def _measure(self, number, values):
+        measured = {name for name, value in values.items() if value is not None} - {"y"}
+        self.measured.setdefault(number, set()).update(measured)
 
     def needed(self, number):
         return len(self.terms.attributes_at(self.asked[number])) + 1
