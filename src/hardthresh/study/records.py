@@ -54,6 +54,10 @@ class Status:
         Questions that were handed out.
     answered, dropped : int
         Examples that were answered whole; that were paid for, and cannot be learned from.
+    waiting : tuple of int
+        The questions that were answered whole, and are learned from with the rest of their round.
+    to_come : int
+        How many answers this round still needs.
     spent, reserved : float
         What was paid; what the rest of the open questions may cost.
     left : float or None
@@ -70,6 +74,8 @@ class Status:
     asked: int
     answered: int
     dropped: int
+    waiting: tuple[int, ...]
+    to_come: int
     spent: float
     reserved: float
     left: float | None
