@@ -1,9 +1,12 @@
 """``hardthresh study``: a day of a study in the shell, and the bad input that people give it."""
 
 import json
+import re
+import shlex
 import sqlite3
 import sys
 from contextlib import closing
+from pathlib import Path
 from types import SimpleNamespace
 
 import polars
@@ -208,6 +211,9 @@ def test_corrections_and_withdrawals_need_a_reason(short, run, done, refused):
     assert "to confirm, add --confirm a" in refused("study", "correct", "short.db", 0, "a=20", "--reason", "typing")
     assert "is corrected" in done("study", "correct", "short.db", 0, "a=2", "--reason", "typing error")
     assert short.question(0).values["a"] == 2.0
+    assert "is corrected" in done("study", "correct", "short.db", 0, "--subject", "p-2", "--reason", "typing error")
+    assert (short.question(0).subject, short.question(0).values["a"]) == ("p-2", 2.0)
+    assert "give the right values" in refused("study", "correct", "short.db", 0, "--reason", "typing error")
     assert "is withdrawn" in done("study", "withdraw", "short.db", 0, "--reason", "consent")
     assert "question 0 was withdrawn" in refused("study", "correct", "short.db", 0, "a=2", "--reason", "x")
 
@@ -499,6 +505,23 @@ def test_of_two_classes_the_class_and_its_probability_are_predicted(done, folder
     assert header == "prediction,probability of ill"
     assert (well.split(",")[0], ill.split(",")[0]) == ("well", "ill")
     assert float(well.split(",")[1]) < 0.5 < float(ill.split(",")[1])
+
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "study.rst"
+FASTER = {"plan": ("--examples", "40", "--repeats", "2"), "close": ("--yes",)}
+"""What is added to commands of the guide in a test."""
+
+
+def test_the_commands_of_the_guide_go_together(run, folder):
+    """The first two blocks are a study from its terms to its end; what a comment says of question 20 is true."""
+    first, second = re.findall(r"\.\. code-block:: shell\n\n((?:   .*\n|\n)+)", GUIDE.read_text(encoding="utf-8"))[:2]
+    lines = [shlex.split(line, comments=True)[1:] for line in (first + second).splitlines() if line.strip()]
+    assert [words[1] for words in lines[-3:]] == ["report", "export", "close"]
+    for words in lines:
+        result = run(*words, *FASTER.get(words[1], ()))
+        assert result.exit_code == 0, (words, result.output)
+    assert {path.name for path in folder.iterdir()} >= {"report.html", "answers.csv", "trail.csv", "model.json"}
+    assert Study.open(folder / "study.db").closed
 
 
 def test_other_files_are_no_studies(refused, run, folder, csv):

@@ -110,9 +110,12 @@ def _tell_rows(
 def correct(
     study: StudyFile,
     question: Number,
-    values: Annotated[list[str], typer.Argument(metavar="NAME=VALUE...", help="The right values, as of tell.")],
     reason: Annotated[str, typer.Option(help="Why, for the audit trail.")],
+    values: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="The right values, as of tell.")
+    ] = None,
     confirm: Confirmed = None,
+    subject: Annotated[str | None, typer.Option(help="Who or what the example really is.")] = None,
     who: Who = None,
     key: Key = None,
     as_json: AsJson = False,
@@ -121,16 +124,20 @@ def correct(
 
     The questions that were asked stay as they are; what was learned is computed again from the corrected values.
     """
+    if not values and subject is None:
+        raise InvalidInputError("give the right values, such as age=61, or the right --subject")
+
     from hardthresh.study import Study
 
     found = Study.open(study)
     with _asked_back():
         receipt = found.correct(
             question,
-            assignments(values),
+            assignments(values or []),
             name_of(who),
             reason=reason,
             confirmed=tuple(names_of(confirm)),
+            subject=subject,
             key=key,
         )
     print_receipt(receipt, f"Question {receipt.number} is corrected; what was learned is computed again.", as_json)
