@@ -284,7 +284,7 @@ class StudyState:
     def _relearn(self, event: int, transaction: Transaction) -> Learner:
         """Learn again from everything as it was corrected up to an event, after the questions that were asked."""
         present = self.learner
-        again, _ = relearned(present, history(self.terms, transaction, event))
+        again, _ = relearned(present, history(self.terms, transaction, event), self.terms.examples)
         self.learner = replace(
             again,
             state=replace(again.state, length=present.state.length),

@@ -497,7 +497,7 @@ class Study(StudyFile):
             state = self._caught_up(transaction)
             if self._learned is None or self._learned[0] != state.changed:
                 batches = history(self.terms, transaction, state.event)
-                _, lessons = relearned(state.learner, batches)
+                _, lessons = relearned(state.learner, batches, self.terms.examples)
                 self._learned = state.changed, learned_examples(self.terms, batches, lessons)
             return self._learned[1]
 
