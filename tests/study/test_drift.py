@@ -91,7 +91,7 @@ def test_a_column_that_does_not_vary_has_not_changed():
     assert "d" not in [test.name for test in drift(replace(learned, values=values)).tests]
 
 
-def test_collinear_columns_are_one_column_forchow():
+def test_collinear_columns_are_one_column_for_chow():
     rng = np.random.default_rng(0)
     x = rng.standard_normal((100, 1))
     y = x[:, 0] + rng.standard_normal(100)

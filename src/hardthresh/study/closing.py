@@ -23,7 +23,7 @@ from .attributes import Attribute
 from .drift import Drift, drift
 from .log import Event
 from .outcomes import Record, records_of
-from .predicting import Predictor, predictor
+from .predicting import Coefficient, Predictor, predictor
 from .progress import Progress, progress
 from .records import Learned
 from .study import Study
@@ -121,13 +121,19 @@ def _coefficients(model: Predictor, learned: Learned, terms: Terms) -> list[tupl
     """Return each column with its coefficient and the effect of a standard deviation, the largest effect first."""
     place = {name: number for number, name in enumerate(learned.columns)}
     outcome = "log odds" if terms.is_class else terms.target.unit
-    effects = {}
+    effects: dict[Coefficient, float | None] = {}
     for one in model.coefficients:
         seen = learned.values[:, place[one.column]]
-        effects[one] = one.value * float(np.std(seen[np.isfinite(seen)]))
+        seen = seen[np.isfinite(seen)]  # none where all examples with this column were withdrawn
+        effects[one] = one.value * float(np.std(seen)) if seen.size else None
+
+    def effect(one: Coefficient) -> str:
+        value = effects[one]
+        return "unknown" if value is None else f"{signed(value)} {outcome}".rstrip()
+
     return [
-        (one.column, f"{signed(one.value)} {one.per(terms)}".rstrip(), f"{signed(effects[one])} {outcome}".rstrip())
-        for one in sorted(model.coefficients, key=lambda one: -abs(effects[one]))
+        (one.column, f"{signed(one.value)} {one.per(terms)}".rstrip(), effect(one))
+        for one in sorted(model.coefficients, key=lambda one: -abs(effects[one] or 0.0))
     ]
 
 
