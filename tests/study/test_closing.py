@@ -126,6 +126,8 @@ def said(study):
 def test_what_may_be_concluded_depends_on_what_was_found(busy, begin):
     may, may_not = said(busy)
     assert "The model predicts better than no model" in may
+    assert progress(busy.learned()).choice in may + may_not
+    assert "both hold at one look" in may_not
     assert "2 examples were paid for, and could not be measured whole" not in may
     assert "could not be measured: 1 was dropped" in may_not
     assert "causes" in may_not

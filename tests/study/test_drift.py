@@ -59,6 +59,8 @@ def test_each_change_is_found_and_named(change, kind, name, classes):
 def test_the_report_says_what_changed_or_what_would_have_been_found():
     result = drift(study("attribute"))
     assert str(result).startswith("Drift found")
+    assert "with 5 % for all of them at one look" in str(result)
+    assert "some of ten looks reported it" in str(result)
     assert "c: mean" in str(result)
     nothing = drift(study("none"))
     assert not nothing.found

@@ -247,20 +247,16 @@ def conclusions(terms: Terms, learned: Learned, records: list[Record], reached: 
     else:
         may_not.append(f"That the model predicts better than no model: {how}, and the difference may be chance.")
     if reached.settled:
-        may.append(
-            f"The choice of attributes looks settled: it was the same for the latest "
-            f"{plural(reached.same_for, 'example')} of {reached.examples:,}."
-        )
+        may.append(reached.choice)
     else:
-        may_not.append(
-            f"That these are the right attributes: the choice changed {plural(reached.same_for, 'example')} ago. More "
-            "examples may change it again."
-        )
+        may_not.append(f"That these are the right attributes. {reached.choice} More examples may change it.")
     if shift.found:
         names = ", ".join(test.name for test in shift.found)
         may_not.append(f"That the model suits later examples: early and late ones differ ({names}).")
     elif shift.tests:
-        may.append("No drift was found between early and late examples; below it says which would have been found.")
+        may.append(
+            "No drift was found between early and late examples at this look; below it says what would be found."
+        )
     dropped = sum(record.outcome(()) == "dropped" for record in records)
     if dropped:
         were = "was" if dropped == 1 else "were"
@@ -273,6 +269,7 @@ def conclusions(terms: Terms, learned: Learned, records: list[Record], reached: 
         "That an attribute causes anything: the model predicts.",
         "Confidence intervals of the coefficients: the same examples chose the attributes, so that these are often too "
         "large.",
+        "An interval or a test of drift, if the study was closed because of it: both hold at one look.",
         "How well it predicts at another place or time, or with other devices.",
     ]
     return Conclusions(tuple(may), tuple(may_not))
