@@ -30,8 +30,13 @@ class Measuring:
         self._reviewing = Reviewing(site)
 
     async def start(self, request: Request) -> Response:
-        """Show the open questions of the person; with the token of the study, admit a browser first."""
+        """Show the open questions of the person; with the token of the study, admit a browser first.
+
+        A token in a link or picture of another site is not looked at.
+        """
         if "token" in request.query_params:
+            if request.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+                return to("/sign-in")
             self._site.access.check(request.query_params["token"], address_of(request))
             answer = to("/sign-in")
             self._site.remember(answer, self._site.access.sign_in(""))
