@@ -4,7 +4,10 @@ import asyncio
 from urllib.parse import urlencode
 
 import pytest
-from serve_helpers import ANSWER, TOKEN, content, hidden
+from serve_helpers import ADDRESS, ANSWER, TOKEN, content, hidden
+from starlette.testclient import TestClient
+
+from hardthresh.study.serve.guard import HEADERS, Guard
 
 DEEP = "[" * 100_000
 SQL = "x'); DROP TABLE events; --"
@@ -126,10 +129,12 @@ def test_other_hosts_and_origins_are_refused(served, asked, api, person):
     for headers in (
         {"Origin": "https://evil.example"},
         {"Origin": "http://localhost:9999"},
+        {"Origin": "http://["},
         {"Origin": "null", "Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
     ):
-        assert api.post("/api/ask", json={"who": "Eve"}, headers={**AUTHORIZED, **headers}).status_code == 403
+        answer = api.post("/api/ask", json={"who": "Eve"}, headers={**AUTHORIZED, **headers})
+        assert (answer.status_code, answer.headers["x-frame-options"]) == (403, "DENY")
         fields = hidden(person.get("/").text)
         assert person.post("/ask", data=fields, headers=headers).status_code == 403
     assert content(served.path) == asked
@@ -237,6 +242,16 @@ def test_every_answer_forbids_what_is_not_needed(served, person, api):
     page = person.get("/study").text
     assert " style=" not in page
     assert " on" + "click" not in page
+
+
+def test_an_unexpected_error_has_the_headers_and_says_nothing_of_itself():
+    async def broken(scope, receive, send):
+        raise RuntimeError("a secret")
+
+    client = TestClient(Guard(broken, {"localhost"}), base_url=ADDRESS, raise_server_exceptions=False)
+    answer = client.get("/")
+    assert (answer.status_code, answer.text) == (500, "Internal Server Error")
+    assert answer.headers.items() >= {name.lower(): value for name, value in HEADERS.items()}.items()
 
 
 def test_the_session_is_a_cookie_that_scripts_and_other_sites_do_not_have(served):

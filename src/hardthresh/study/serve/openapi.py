@@ -35,7 +35,8 @@ _REFUSED = {
     "413": "The body is too long.",
     "422": "Something in the request cannot be used; `message` says what.",
     "429": "Too many wrong tokens; `Retry-After` says when to try again.",
-    "503": "The file of the study is busy; repeat the request with the same key.",
+    "503": "The file of the study is busy, and `Retry-After` says when to repeat the request with the same key; or it "
+    "cannot be written, and `message` says why.",
 }
 
 
