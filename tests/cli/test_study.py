@@ -280,6 +280,7 @@ def test_a_wrong_row_is_named_and_those_before_it_stay(short, run, done, folder)
         ("a.json", '{"a": 1, "a": 2}', "a.json cannot be read as JSON: 'a' is given twice"),
         ("a.json", "[1]", 'a.json must hold {"name": value, ...} or a list of these; record 1 is 1'),
         ("a.json", "[]", "a.json has no rows"),
+        ("a.csv", f"question,a\n{'9' * 5000},1\n", "a.csv, row 1: '999999"),
         ("a.json", '{"question": true, "a": 1}', "a.json: True is not the number of a question"),
         ("a.json", '{"question": 1, "a": 1}', "a.json: it answers question 1, not 0"),
         ("a.json", '{"a": {"b": 1}}', "a.json: a must be a number"),

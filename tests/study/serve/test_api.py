@@ -11,7 +11,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hardthresh.study import Study
 
-
 AUTHORIZED = {"Authorization": f"Bearer {TOKEN}"}
 
 

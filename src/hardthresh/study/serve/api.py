@@ -15,10 +15,10 @@ from ..records import Receipt
 from ..state import Question
 from ..study import Study
 from .access import Access
+from .bodies import REQUIRED, Fields, address_of, json_of
 from .desk import Desk
 from .facts import model_facts, predicted, status_facts
 from .openapi import document
-from .reading import REQUIRED, Fields, address_of, json_of
 from .refusals import UNPROCESSABLE, Refused
 
 Work = Callable[[Study], Any]

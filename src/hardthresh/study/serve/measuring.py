@@ -15,8 +15,8 @@ from ..outcomes import Record
 from ..records import Receipt
 from ..state import Question
 from ..study import Study
+from .bodies import address_of
 from .fields import Field, Form, blank_fields, confirmed_of, doubted, typed_fields, values_of
-from .reading import address_of
 from .reviewing import Reviewing
 from .site import Site, first, number_of, request_about, to
 

@@ -21,9 +21,9 @@ from hardthresh.core.numbers import number, percent, signed
 
 from ..outcomes import Record, Records
 from .access import Access, Session
+from .bodies import LARGEST_NUMBER, form_of
 from .desk import Desk
 from .fields import NOT_MEASURED, Form
-from .reading import LARGEST_NUMBER, form_of
 from .refusals import Refusal, Refused
 
 _OURS = re.compile(r"/[a-z0-9/-]*")
