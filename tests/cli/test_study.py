@@ -341,6 +341,14 @@ def test_in_a_terminal_closing_is_confirmed(short, typed):
     assert short.closed
 
 
+def test_what_cannot_be_served_is_not_announced(short, run):
+    pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+    result = run("study", "serve", "short.db", "--host", "192.0.2.1")
+    assert result.exit_code == 2
+    assert "without TLS" in said(result)
+    assert "serving" not in said(result)
+
+
 def test_the_page_is_served_where_it_is_asked_for(short, done, monkeypatch):
     served = []
     page = SimpleNamespace(run=lambda *args, **more: served.append((args, more)))

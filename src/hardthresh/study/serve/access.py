@@ -36,11 +36,14 @@ class Session:
         When it was used last.
     notice : str
         What the next page says at its top, once.
+    saved : int or None
+        The question whose values were saved, so that the next page forgets the draft of them.
     """
 
     who: str
     used: float
     notice: str = ""
+    saved: int | None = None
 
 
 def new_token() -> str:

@@ -110,6 +110,7 @@ class Measuring:
 
     def _thank(self, request: Request, receipt: Receipt) -> Response:
         session = self._site.session(request)
+        session.saved = receipt.number
         if not receipt.complete:
             session.notice = f"Saved. Still needed: {', '.join(receipt.needed)}."
             return to(f"/question/{receipt.number}")

@@ -7,9 +7,15 @@ from typing import Any
 from hardthresh import __version__
 
 from ..attributes import Attribute
+from ..reading import LONGEST_NAME
 from ..terms import Terms
 
-_NAME = {"type": "string", "minLength": 1, "maxLength": 100, "description": "Name of the person or instrument."}
+_NAME = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": LONGEST_NAME,
+    "description": "Name of the person or instrument.",
+}
 _NUMBER = {"type": "integer", "minimum": 0, "description": "Number of the question."}
 _REASON = {"type": "string", "maxLength": 1000, "description": "For the audit trail."}
 _NAMES = {"type": "array", "items": {"type": "string"}}
@@ -246,7 +252,7 @@ def _schemas() -> dict[str, Any]:
 def _subject() -> dict[str, Any]:
     return {
         "type": ["string", "null"],
-        "maxLength": 1000,
+        "maxLength": LONGEST_NAME,
         "description": "What the example is called; no two questions of a study can be about the same subject.",
     }
 
