@@ -41,6 +41,17 @@ class Receipt:
     needed: tuple[str, ...] = ()
     cost: float = 0.0
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything in plain types, for JSON."""
+        return {
+            "event": self.event,
+            "question": self.number,
+            "complete": self.complete,
+            "learned": self.learned,
+            "needed": list(self.needed),
+            "cost": self.cost,
+        }
+
 
 @dataclass(frozen=True)
 class Status:
@@ -76,6 +87,21 @@ class Status:
     open: tuple[Question, ...]
     chosen: tuple[str, ...]
     closed: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything in plain types, for JSON: the open questions by their numbers."""
+        return {
+            "closed": self.closed,
+            "answered": self.answered,
+            "dropped": self.dropped,
+            "asked": self.asked,
+            "open": [question.number for question in self.open],
+            "spent": self.spent,
+            "reserved": self.reserved,
+            "left": self.left,
+            "chosen": list(self.chosen),
+            "events": self.events,
+        }
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -76,6 +77,23 @@ class Question:
     def lacking(self) -> list[str]:
         """The names of what could not be measured."""
         return [name for name, value in self.values.items() if value is None]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything in plain types, for JSON: attributes and panels by their names."""
+        return {
+            "question": self.number,
+            "attributes": [attribute.name for attribute in self.attributes],
+            "panels": [
+                {"panel": panel, "attributes": [attribute.name for attribute in attributes]}
+                for panel, attributes in self.panels
+            ],
+            "price": self.price,
+            "holder": self.holder,
+            "since": self.since,
+            "subject": self.subject,
+            "values": dict(self.values),
+            "needed": list(self.needed),
+        }
 
 
 @dataclass
