@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 
 import hardthresh.limited.sources.database as database
-from hardthresh.core.errors import HardThreshError
+from hardthresh.core.errors import InvalidInputError
 from hardthresh.limited import Learner
-from hardthresh.study import NothingToAsk, QuestionBack, Study, StudyClosed, Terms
+from hardthresh.study import LateAnswer, NothingToAsk, QuestionBack, Study, StudyClosed, Terms
 
 WRITERS = ("ann", "ben", "cem", "dua")
 ENOUGH = 45  # answers: a batch of 32, which is corrected after it was learned from, and a part of the next
@@ -33,7 +33,7 @@ def terms_of(rng):
     lines = ["n_nonzero_coefs = 2", f"budget_per_example = {int(rng.integers(4, 7))}"]
     if rng.random() < 0.5:
         lines.append(f"total_budget = {int(rng.integers(150, 500))}")
-    if rng.random() < 0.3:
+    if rng.random() < 0.5:
         lines.append("examples = 120")
     lines += ["[target]", "name = 'y'", "kind = 'class'" if classes else "range = [-30, 30]"]
     if rng.random() < 0.5:
@@ -128,12 +128,12 @@ def write(path, who, seed, start):
                 request(study.correct, some, {name: float(rng.standard_normal())}, who, reason="typo")
             elif rng.random() < 0.03:
                 request(study.withdraw, int(rng.integers(0, number + 1)), who, reason="consent")
-        except HardThreshError:
+        except (InvalidInputError, LateAnswer, StudyClosed):
             continue  # another writer was faster, or the answer cannot be corrected
 
 
 def take_back(study, number, who):
-    with suppress(HardThreshError):  # it was answered meanwhile
+    with suppress(InvalidInputError, LateAnswer):  # it was answered meanwhile
         study.give_back(number, who, reason="waited too long")
 
 
@@ -177,7 +177,7 @@ class Ledger:
 
     def __init__(self, terms):
         self.terms = terms
-        self.asked, self.holder, self.values, self.bought = {}, {}, {}, {}
+        self.asked, self.holder, self.values, self.measured, self.bought = {}, {}, {}, {}, {}
         self.wrong = []
 
     def add(self, event):
@@ -197,15 +197,21 @@ class Ledger:
                     self.wrong.append(f"question {number} was with another person")
                 self._tell(number, body.get("values", {}))
                 if event.action == "skipped" or len(self.values[number]) == self.needed(number):
-                    measured = {name for name, value in self.values[number].items() if value is not None} - {"y"}
-                    self.bought[number] = measured | {*body.get("bought", ())}
+                    self.bought[number] = self.measured[number] | {*body.get("bought", ())}
                     self.holder[number] = None
+            case "corrected":
+                self._measure(number, body["values"])
         self._check_money(number)
 
     def _tell(self, number, values):
         known = self.values.setdefault(number, {})
         self.wrong += [f"{name} of question {number} was bought twice" for name in values.keys() & known.keys()]
         known |= values
+        self._measure(number, values)
+
+    def _measure(self, number, values):
+        measured = {name for name, value in values.items() if value is not None} - {"y"}
+        self.measured.setdefault(number, set()).update(measured)
 
     def needed(self, number):
         return len(self.terms.attributes_at(self.asked[number])) + 1

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from study_helpers import TERMS, answer, truth
 
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import HardThreshError, InvalidInputError
 from hardthresh.limited import Learner
 from hardthresh.study import (
     BudgetUsed,
@@ -241,6 +241,98 @@ def test_the_examples_that_were_learned_from(study):
     assert learned.prediction[32:] == pytest.approx(np.full(32, learned.target[:32].mean()))
     assert learned.money.sum() == 256.0
     assert [support.tolist() for support in learned.chosen] == [[], []]  # nothing was fitted yet
+
+
+def test_a_value_that_was_corrected_to_missing_by_mistake_is_corrected_again(study):
+    answer(study, "ann", 40)
+    before, spent = coefficients(study), study.status().spent
+    study.correct(3, {"y": None}, "ben", reason="the wrong patient")
+    assert 3 not in study.learned().questions
+    assert study.status().spent == spent
+    study.correct(3, {"y": truth(3)["y"]}, "ben", reason="it was the right one")
+    assert coefficients(study) == before
+    study.verify()
+
+
+def test_what_was_measured_stays_paid(study):
+    [question] = study.ask("ann")
+    study.tell(0, {"a0": 1.0, "a1": 1.0}, "ann")
+    study.correct(0, {"a0": "missing"}, "ann", reason="of somebody else")
+    assert study.status().spent == 2.0
+    receipt = study.tell(0, dict.fromkeys(study.question(0).needed, 0.5), "ann")
+    assert receipt.cost == study.status().spent == question.price
+    assert not receipt.learned
+
+
+def test_the_subject_of_a_question_can_be_corrected(study):
+    study.ask("ann", 2)
+    study.tell(0, {"y": 1.0}, "ann", subject="P-9")
+    study.tell(0, {"a0": 1.0}, "ann")
+    study.correct(0, {}, "ann", subject="P-8", reason="typing error")
+    study.tell(1, {"a0": 1.0}, "ann", subject="P-9")
+    assert study.question(0).subject == "P-8"
+    with pytest.raises(InvalidInputError, match="'P-9' was examined before, in question 1"):
+        study.correct(0, {}, "ann", subject="P-9", reason="no")
+    [event] = [event for event in study.events() if event.action == "corrected"]
+    assert event.body["old subject"] == "P-9"
+
+
+def test_a_subject_that_was_skipped_without_being_examined_can_come_later(study):
+    study.ask("ann", 2)
+    study.tell(0, {"y": 1.0}, "ann", subject="P-9")
+    study.skip(0, "ann", reason="went home")
+    assert study.tell(1, {"a0": 1.0}, "ann", subject="P-9").number == 1
+
+
+def test_numbers_of_numpy_are_numbers_of_questions(study):
+    answer(study, "ann", 40)
+    study.withdraw(study.learned().questions[0], "ann", reason="consent")
+    study.correct(np.int64(1), {"y": np.float64(1.0)}, "ann", reason="typing error")
+    study.give_back(study.ask("ann")[0].number, "ann")
+    for number in ([1], "1", 2.0, None):
+        with pytest.raises(InvalidInputError, match="was never asked"):
+            study.withdraw(number, "ann", reason="consent")
+
+
+def test_a_repeated_reply_is_that_of_the_time(study):
+    [question] = study.ask("ann", key="k")
+    study.give_back(0, "ann")
+    study.ask("ben")
+    study.tell(0, {"a0": 1.0}, "ben")
+    assert study.ask("ann", key="k") == (question,)
+    study.skip(0, "ben")
+    assert study.question(0).holder is None
+
+
+def test_the_state_of_a_study_cannot_be_changed_by_its_questions(study):
+    [question] = study.ask("ann")
+    with pytest.raises(TypeError):
+        question.values["y"] = 9.0
+
+
+def test_events_are_read_without_keeping_others_from_writing(study):
+    study.ask("ann")
+    for event in study.events():
+        study.give_back(0, "ann") if event.action == "asked" else study.ask("ann")
+    assert [event.action for event in study.events()] == ["created", "asked", "given back"]
+
+
+def test_a_confirmed_correction_is_in_the_log(study):
+    answer(study, "ann", 1)
+    with pytest.raises(QuestionBack):
+        study.correct(0, {"y": 90.0}, "ann", reason="as measured")
+    study.correct(0, {"y": 90.0}, "ann", reason="as measured", confirmed=["y"])
+    assert [event.body["confirmed"] for event in study.events() if event.action == "corrected"] == [["y"]]
+
+
+def test_what_was_learned_is_verified(study):
+    answer(study, "ann", 40)
+    with closing(sqlite3.connect(study.path)) as connection:
+        connection.execute("DROP TRIGGER batches_are_kept")
+        connection.execute("UPDATE batches SET content = 'junk'")
+        connection.commit()
+    with pytest.raises(HardThreshError, match="do not give what was learned"):
+        study.verify()
 
 
 def test_a_closed_study_can_only_be_read(study):

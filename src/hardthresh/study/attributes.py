@@ -14,6 +14,8 @@ from hardthresh.limited.learner import LARGEST
 
 MISSING = "missing"
 """What is typed for a value that could not be measured."""
+LONGEST_VALUE = 200
+"""Characters of a typed value: a number, a unit and blanks, or a level; arbitrary above the 100 of a name."""
 
 _NUMBER = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?)\s*(.*)", re.ASCII)
 _YES_NO = {"yes": 1.0, "no": 0.0, "y": 1.0, "n": 0.0, "true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
@@ -108,6 +110,10 @@ def _parsed(attribute: Attribute, typed: Any) -> float | None:
     """Return a typed value as a number; None if it could not be measured: see `Attribute.parse`."""
     if typed is None or (isinstance(typed, str) and typed.strip().casefold() == MISSING):
         return None
+    if isinstance(typed, str) and not (len(typed) <= LONGEST_VALUE and typed.strip().isprintable()):
+        raise InvalidInputError(
+            f"{attribute.name} must be at most {LONGEST_VALUE} printable characters, got {format_value(typed)}"
+        )
     if attribute.levels:
         return _level(attribute, typed)
     if attribute.kind == "yes/no":

@@ -109,8 +109,8 @@ class StudyLog(DatabaseFile):
     format_version = 1
 
     @classmethod
-    def create(cls, path: str | os.PathLike[str], terms: str) -> StudyLog:
-        """Make a new file with some terms.
+    def create(cls, path: str | os.PathLike[str], terms: str, who: str, at: str) -> StudyLog:
+        """Make a new file with some terms, and the event that somebody began the study.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class StudyLog(DatabaseFile):
         log = cls(path)
         if log.path.exists():
             raise InvalidInputError(f"{path} is there; choose another name, nothing was changed")
-        log.patiently(lambda: log._create(terms), _WAIT)
+        log.patiently(lambda: log._create(terms, who, at), _WAIT)
         return log
 
     @classmethod
@@ -139,7 +139,7 @@ class StudyLog(DatabaseFile):
             transaction.terms  # noqa: B018  (reads the file)
         return log
 
-    def _create(self, terms: str) -> None:
+    def _create(self, terms: str, who: str, at: str) -> None:
         with self.connected("rwc") as connection, self.explained("written"):
             self.begin(connection)
             if not is_empty(connection):
@@ -150,6 +150,7 @@ class StudyLog(DatabaseFile):
                     connection.execute(statement)
             rows = [("terms", terms), ("version", __version__)]
             connection.executemany("INSERT INTO study (name, content) VALUES (?, ?)", rows)
+            Transaction(self, connection).add(at, who, "created")
             connection.execute("COMMIT")
 
     @contextmanager
@@ -225,12 +226,19 @@ class Transaction:
         row = self._connection.execute(f"SELECT {_COLUMNS} FROM events WHERE key = ?", (key,)).fetchone()
         return None if row is None else self._event(row)
 
-    def question_of(self, subject: str, other_than: int) -> int | None:
-        """Return another question that was told about a subject; None if there is none."""
-        about = "subject = ? AND action = 'told' AND question <> ?"
-        statement = f"SELECT question FROM events WHERE {about} ORDER BY number LIMIT 1"
-        row = self._connection.execute(statement, (subject, other_than)).fetchone()
-        return None if row is None else int(row[0])
+    def questions_about(self, subject: str) -> list[int]:
+        """Return the questions that were ever said to be about a subject."""
+        statement = (
+            "SELECT DISTINCT question FROM events "
+            "WHERE subject = ? AND action IN ('told', 'corrected') ORDER BY question"
+        )
+        return [int(number) for (number,) in self._connection.execute(statement, (subject,))]
+
+    def copy(self) -> Transaction:
+        """Return a copy of the file in memory, which is read without a lock on the file."""
+        memory = sqlite3.connect(":memory:", isolation_level=None)
+        self._connection.backup(memory)
+        return Transaction(self._log, memory)
 
     def add(
         self,

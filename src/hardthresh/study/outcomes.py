@@ -34,8 +34,8 @@ class Record:
         When the last value was told, if all were.
     told : mapping from str to int
         How many values each person told.
-    bought : tuple of str
-        What a person who skipped it said was paid all the same.
+    bought : frozenset of str
+        The names of what was measured, or had to be paid when it was skipped.
     corrected : frozenset of str
         The names of values that were corrected.
     corrections : int
@@ -56,7 +56,7 @@ class Record:
     values: Mapping[str, float | None] = field(default_factory=dict)
     answered_at: str | None = None
     told: Mapping[str, int] = field(default_factory=dict)
-    bought: tuple[str, ...] = ()
+    bought: frozenset[str] = frozenset()
     corrected: frozenset[str] = frozenset()
     corrections: int = 0
     skipped: bool = False
@@ -85,8 +85,11 @@ class Record:
 
     def cost(self, terms: Terms) -> float:
         """Return what was paid for it, or for what was measured of it so far."""
-        measured = {name for name, value in self.values.items() if value is not None}
-        return terms.cost_model.cost(terms.columns_at([*measured, *self.bought]))
+        return terms.cost_model.cost(terms.columns_at(self.bought))
+
+    def _bought(self, event: Event) -> frozenset[str]:
+        """Return what is paid after an event with values: also what was measured and is corrected to missing."""
+        return self.bought | {name for name, value in event.body["values"].items() if value is not None}
 
     def after(self, event: Event) -> Record:
         """Return the record after the next event about the question."""
@@ -94,7 +97,6 @@ class Record:
             self,
             who=event.who,
             at=event.at,
-            subject=event.subject or self.subject,
             reason=event.body.get("reason") or self.reason,
         )
         match event.action:
@@ -106,16 +108,25 @@ class Record:
                 values = {**self.values, **event.body["values"]}
                 told = {**self.told, event.who: self.told.get(event.who, 0) + len(event.body["values"])}
                 whole = len(values) == len(self.attributes) + 1  # with the target
-                return replace(now, values=values, told=told, answered_at=event.at if whole else None)
+                return replace(
+                    now,
+                    subject=event.subject or self.subject,
+                    values=values,
+                    told=told,
+                    bought=self._bought(event),
+                    answered_at=event.at if whole else None,
+                )
             case "corrected":
                 return replace(
                     now,
+                    subject=event.subject or self.subject,
                     values={**self.values, **event.body["values"]},
+                    bought=self._bought(event),
                     corrected=self.corrected | event.body["values"].keys(),
                     corrections=self.corrections + 1,
                 )
             case "skipped":
-                return replace(now, skipped=True, bought=tuple(event.body["bought"]))
+                return replace(now, skipped=True, bought=self.bought | {*event.body["bought"]})
             case "withdrawn":
                 return replace(now, withdrawn=True)
         return self

@@ -20,26 +20,37 @@ from .state import Question, StudyState
 from .terms import Terms
 
 
+def question_number(number: Any) -> int:
+    """Return the number of a question as a plain integer.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is none.
+    """
+    if not (is_integer(number) and 0 <= number < 2**63):
+        raise InvalidInputError(f"question {format_value(number)} was never asked; ask for one first")
+    return int(number)
+
+
 def check_open(state: StudyState) -> None:
     if state.closed:
         raise StudyClosed("the study is closed; it can be read and exported")
 
 
-def open_question(transaction: Transaction, state: StudyState, number: Any) -> Question:
+def open_question(transaction: Transaction, state: StudyState, number: int) -> Question:
     """Return an open question; for another one raise LateAnswer with what became of it."""
-    if is_integer(number) and number in state.open:
-        return state.open[int(number)]
-    last = None
-    if is_integer(number) and 0 <= number < 2**63:
-        about = [event for event in transaction.events(question=int(number)) if event.action != "doubted"]
-        last = about[-1] if about else None
-    if last is None:
-        raise InvalidInputError(f"question {format_value(number)} was never asked; ask for one first")
-    done = {"told": "answered", "skipped": "skipped"}.get(last.action, last.action)
+    if number in state.open:
+        return state.open[number]
+    about = [event for event in transaction.events(question=number) if event.action != "doubted"]
+    if not about:
+        raise InvalidInputError(f"question {number} was never asked; ask for one first")
+    last = about[-1]
+    done = "answered" if last.action == "told" else last.action
     raise LateAnswer(f"question {number} was {done} by {last.who} at {last.at}; to change an answer, correct it")
 
 
-def held_question(transaction: Transaction, state: StudyState, number: Any, who: str) -> Question:
+def held_question(transaction: Transaction, state: StudyState, number: int, who: str) -> Question:
     """Return an open question that a person holds; else raise LateAnswer with what became of it."""
     question = open_question(transaction, state, number)
     who = checked_name("the name of a person", who)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,10 @@ class Question:
     subject : str or None
         What people call the example.
     values : mapping from str to float or None
-        What was told so far, in the units of the terms; None for what could not be measured.
+        What was told so far, as it was corrected, in the units of the terms; None for what could not be measured.
+    bought : frozenset of str
+        The names of attributes that have been paid: those that were measured, also if that was corrected, and those
+        that had to be paid when the question was skipped.
     """
 
     number: int
@@ -52,7 +56,8 @@ class Question:
     holder: str | None
     since: str
     subject: str | None = None
-    values: Mapping[str, float | None] = field(default_factory=dict)
+    values: Mapping[str, float | None] = field(default_factory=lambda: MappingProxyType({}))
+    bought: frozenset[str] = frozenset()
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -69,14 +74,32 @@ class Question:
         return tuple((panel, tuple(members)) for panel, members in grouped.items())
 
     @property
-    def measured(self) -> list[str]:
-        """The names of the attributes that have been measured."""
-        return [attribute.name for attribute in self.attributes if self.values.get(attribute.name) is not None]
-
-    @property
     def lacking(self) -> list[str]:
         """The names of what could not be measured."""
         return [name for name, value in self.values.items() if value is None]
+
+    def after(self, event: Event) -> Question:
+        """Return the question after the next event about it."""
+        match event.action:
+            case "asked":
+                return replace(self, holder=event.who, since=event.at)
+            case "told" | "corrected":
+                values = {**self.values, **event.body["values"]}
+                measured = {name for name, value in event.body["values"].items() if value is not None}
+                changed = replace(
+                    self,
+                    subject=event.subject or self.subject,
+                    values=MappingProxyType(values),
+                    bought=self.bought | (measured - {self.target.name}),
+                )
+                if event.action == "corrected":
+                    return changed
+                return replace(changed, since=event.at, holder=self.holder if changed.needed else None)
+            case "given back":
+                return replace(self, holder=None, since=event.at)
+            case "skipped":
+                return replace(self, holder=None, bought=self.bought | {*event.body["bought"]})
+        return self
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything in plain types, for JSON: attributes and panels by their names."""
@@ -164,7 +187,7 @@ class StudyState:
 
     def spent_so_far(self) -> float:
         """Return what was spent, also on the measured values of open questions."""
-        return self.spent + sum(self.price_of(question.measured) for question in self.open.values())
+        return self.spent + sum(self.price_of(question.bought) for question in self.open.values())
 
     def price_of(self, names: Iterable[str]) -> float:
         """Return what some attributes of one example cost."""
@@ -208,27 +231,20 @@ class StudyState:
         return None
 
     def _apply_to_question(self, number: int, event: Event, transaction: Transaction) -> Batch | Learner | None:
-        match event.action:
-            case "asked":
-                self._asked(number, event)
-            case "told":
-                self.open[number] = told(self.open[number], event.body["values"], event.subject, event.at)
-                if not self.open[number].needed:
-                    return self._answered(self.open.pop(number))
-            case "skipped":
-                question = self.open.pop(number)
-                self._drop(question, [*question.measured, *event.body["bought"]])
-            case "given back":
-                self.open[number] = replace(self.open[number], holder=None, since=event.at)
-            case "corrected" | "withdrawn":
-                return self._corrected(number, event, transaction)
+        if event.action == "asked" and number not in self.open:
+            self._ask_new(number, event)
+        elif event.action in ("corrected", "withdrawn"):
+            return self._corrected(number, event, transaction)
+        elif number in self.open:
+            self.open[number] = self.open[number].after(event)
+            if event.action == "skipped":
+                self._drop(self.open.pop(number))
+            elif not self.open[number].needed:
+                return self._answered(self.open.pop(number))
         return None
 
-    def _asked(self, number: int, event: Event) -> None:
-        """Give a question, which may be new, to a person."""
-        if number in self.open:
-            self.open[number] = replace(self.open[number], holder=event.who, since=event.at)
-            return
+    def _ask_new(self, number: int, event: Event) -> None:
+        """Give a question that nobody has had to a person."""
         new = self.new_questions(1)
         if not new or new[0][0] != number or new[0][1].tolist() != event.body["columns"]:
             raise HardThreshError(
@@ -251,36 +267,34 @@ class StudyState:
     def _answered(self, question: Question) -> Batch | None:
         """Learn from a question that was answered whole, or drop it if something could not be measured."""
         if question.lacking:
-            self._drop(question, question.measured)
+            self._drop(question)
             return None
         learner = self.learner
         before, answers = learner.state, learner.answers
         assert answers is not None
         learner.tell(question.number, *encoded(self.terms, answers.indices, question.values))
-        self.waiting[question.number] = replace(question, holder=None)
+        self.waiting[question.number] = question
         if learner.answers is not None:
             return None
         self.waiting.clear()
         return Batch.between(before, answers, learner)
 
-    def _drop(self, question: Question, bought: Iterable[str]) -> None:
+    def _drop(self, question: Question) -> None:
         """Replace an example that cannot be learned from by another one; what was bought stays paid."""
-        self.learner.skip(question.number, paid=np.array(self.terms.columns_at(bought), dtype=np.intp))
+        self.learner.skip(question.number, paid=np.array(self.terms.columns_at(question.bought), dtype=np.intp))
 
     def _corrected(self, number: int, event: Event, transaction: Transaction) -> Learner | None:
         """Take in a correction, or that an example was withdrawn."""
         if number in self.open:
-            question = self.open[number]
-            self.open[number] = replace(question, values={**question.values, **event.body["values"]})
+            self.open[number] = self.open[number].after(event)
         elif number in self.waiting:
-            question = self.waiting.pop(number)
-            values = {**question.values, **event.body.get("values", {})}
-            if event.action == "withdrawn" or None in values.values():
+            question = self.waiting.pop(number).after(event)
+            if event.action == "withdrawn" or question.lacking:
                 self.learner.withdraw(number)
             else:
                 assert self.learner.answers is not None
-                self.learner.amend(number, *encoded(self.terms, self.learner.answers.indices, values))
-                self.waiting[number] = replace(question, values=values)
+                self.learner.amend(number, *encoded(self.terms, self.learner.answers.indices, question.values))
+                self.waiting[number] = question
         elif event.number > self.corrected:
             return self._relearn(event.number, transaction)
         return None
@@ -288,7 +302,7 @@ class StudyState:
     def _relearn(self, event: int, transaction: Transaction) -> Learner:
         """Learn again from everything as it was corrected up to an event, after the questions that were asked."""
         present = self.learner
-        again, _ = relearned(present, history(self.terms, transaction, event))
+        again, _ = relearned(present, history(self.terms, transaction, event), self.terms.examples)
         self.learner = replace(
             again,
             state=replace(again.state, length=present.state.length),
@@ -299,11 +313,6 @@ class StudyState:
         )
         self.corrected = event
         return again
-
-
-def told(question: Question, values: Values, subject: str | None, at: str) -> Question:
-    """Return a question of which more is known."""
-    return replace(question, values={**question.values, **values}, subject=subject or question.subject, since=at)
 
 
 def encoded(terms: Terms, indices: Array, values: Mapping[str, float | None]) -> tuple[Array, float]:
@@ -337,8 +346,12 @@ def all_answers(transaction: Transaction, until: int) -> dict[int, Values | None
 def history(terms: Terms, transaction: Transaction, until: int) -> list[tuple[Batch, BatchValues]]:
     """Return what was learned from up to an event, with the values as they were corrected up to then."""
     answers = all_answers(transaction, until)
-    batches = [from_bytes(content.encode(), "a batch") for event, content in transaction.batches() if event <= until]
-    return [(batch, values_of(terms, batch, answers)) for batch in batches]
+    return [(batch, values_of(terms, batch, answers)) for batch in stored_batches(transaction, until)]
+
+
+def stored_batches(transaction: Transaction, until: int) -> list[Batch]:
+    """Return what was learned from together up to an event, in order."""
+    return [from_bytes(content.encode(), "a batch") for event, content in transaction.batches() if event <= until]
 
 
 def values_of(terms: Terms, batch: Batch, answers: Mapping[int, Values | None]) -> BatchValues:

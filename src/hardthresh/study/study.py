@@ -9,7 +9,7 @@ from typing import Any, Self
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import HardThreshError, InvalidInputError, plural
 from hardthresh.limited.attribute_learner import AttributeLearner
-from hardthresh.limited.relearning import relearned
+from hardthresh.limited.relearning import Batch, relearned
 from hardthresh.storage import to_bytes
 
 from .errors import QuestionBack
@@ -23,7 +23,9 @@ from .requests import (
     digest,
     held_question,
     nothing_to_ask,
+    now,
     open_question,
+    question_number,
     repeated,
 )
 from .state import Question, StudyState, history
@@ -112,9 +114,7 @@ class Study(StudyFile):
         name = checked_name("the name of a person", who)
         if not terms.text:
             raise InvalidInputError("the terms of a study are read from TOML, with Terms.read or Terms.parse")
-        study = cls(StudyLog.create(path, terms.text))
-        study._do("created", name, lambda state: {})
-        return study
+        return cls(StudyLog.create(path, terms.text, name, now()))
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
@@ -158,7 +158,10 @@ class Study(StudyFile):
         request = digest("ask", who, count)
         with self._writing() as (transaction, state):
             if earlier := repeated(transaction, key, request):
-                return tuple(self._question_of(transaction, state, number) for number in earlier.body["numbers"])
+                return tuple(
+                    self._question_of(transaction, state, number, until=earlier.number)
+                    for number in earlier.body["numbers"]
+                )
             check_open(state)
             held = [number for number, question in state.open.items() if question.holder == who][:count]
             for _ in range(count - len(held)):
@@ -223,7 +226,7 @@ class Study(StudyFile):
         StudyClosed
             If the study is closed.
         """
-        confirmed = self._known_names(confirmed)
+        number, confirmed = question_number(number), self._known_names(confirmed)
         subject = None if subject is None else checked_name("the subject", subject)
         doubts: list[QuestionBack] = []
 
@@ -233,7 +236,12 @@ class Study(StudyFile):
             for name in parsed.keys() & question.values.keys():
                 known = self.terms.attribute(name).format(question.values[name])
                 raise InvalidInputError(f"{name} of question {number} was told before, {known}; correct it instead")
-            self._check_subject(transaction, question, subject)
+            if subject is not None and question.subject not in (None, subject):
+                raise InvalidInputError(
+                    f"question {number} is about {question.subject!r}, not {subject!r}; correct the subject, or skip "
+                    "the question if the first values are of somebody else"
+                )
+            self._check_subject(transaction, state, question, subject)
             if doubted := self._doubted(parsed, confirmed):
                 doubts.append(doubted)
                 return {"doubts": doubted.doubts}
@@ -273,7 +281,7 @@ class Study(StudyFile):
         LateAnswer, InvalidInputError, StudyClosed
             As in `tell`.
         """
-        names = self._known_names(bought)
+        number, names = question_number(number), self._known_names(bought)
 
         def skipped(state: StudyState, transaction: Transaction) -> dict[str, Any]:
             question = held_question(transaction, state, number, who)
@@ -310,6 +318,7 @@ class Study(StudyFile):
         StudyClosed
             If the study is closed.
         """
+        number = question_number(number)
 
         def given_back(state: StudyState, transaction: Transaction) -> dict[str, Any]:
             question = open_question(transaction, state, number)
@@ -325,6 +334,7 @@ class Study(StudyFile):
         *,
         reason: str,
         confirmed: Iterable[str] = (),
+        subject: str | None = None,
         key: str | None = None,
     ) -> Receipt:
         """Correct values that were told before; the old ones stay in the log.
@@ -344,6 +354,8 @@ class Study(StudyFile):
             Why: not empty.
         confirmed : iterable of str
             As in `tell`.
+        subject : str, optional
+            What people call the example, if that was wrong; `values` may be empty then.
         key : str, optional
             As in `ask`.
 
@@ -357,22 +369,29 @@ class Study(StudyFile):
         QuestionBack, InvalidInputError, StudyClosed
             As in `tell`.
         """
-        confirmed = self._known_names(confirmed)
+        number, confirmed = question_number(number), self._known_names(confirmed)
+        subject = None if subject is None else checked_name("the subject", subject)
         doubts: list[QuestionBack] = []
 
         def corrected(state: StudyState, transaction: Transaction) -> dict[str, Any]:
             question = self._answered(transaction, state, number)
-            parsed = self._parsed(question, values)
+            self._check_subject(transaction, state, question, subject)
+            parsed = {} if subject is not None and not values else self._parsed(question, values)
             for name in parsed.keys() - question.values.keys():
                 raise InvalidInputError(f"{name} of question {number} was not told yet; tell it")
             if doubted := self._doubted(parsed, confirmed):
                 doubts.append(doubted)
                 return {"doubts": doubted.doubts}
-            old = {name: question.values[name] for name in parsed}
-            return {"values": parsed, "old": old, "reason": checked_reason(reason)}
+            return {
+                "values": parsed,
+                "old": {name: question.values[name] for name in parsed},
+                "old subject": question.subject if subject is not None else None,
+                "confirmed": sorted(confirmed & parsed.keys()),
+                "reason": checked_reason(reason),
+            }
 
-        request = ("correct", number, values, sorted(confirmed), reason)
-        receipt = self._about(number, who, "corrected", corrected, request, key=key, doubts=doubts)
+        request = ("correct", number, values, sorted(confirmed), reason, subject)
+        receipt = self._about(number, who, "corrected", corrected, request, key=key, subject=subject, doubts=doubts)
         if doubts:
             raise doubts[0]
         return receipt
@@ -405,6 +424,7 @@ class Study(StudyFile):
         StudyClosed
             If the study is closed.
         """
+        number = question_number(number)
 
         def withdrawn(state: StudyState, transaction: Transaction) -> dict[str, Any]:
             if number in state.open:
@@ -477,7 +497,7 @@ class Study(StudyFile):
             state = self._caught_up(transaction)
             if self._learned is None or self._learned[0] != state.changed:
                 batches = history(self.terms, transaction, state.event)
-                _, lessons = relearned(state.learner, batches)
+                _, lessons = relearned(state.learner, batches, self.terms.examples)
                 self._learned = state.changed, learned_examples(self.terms, batches, lessons)
             return self._learned[1]
 
@@ -505,27 +525,33 @@ class Study(StudyFile):
             return self._question_of(transaction, self._caught_up(transaction), number)
 
     def events(self, after: int = 0) -> Iterator[Event]:
-        """Yield the events of the study after one, in order."""
+        """Return an iterator over the events of the study after one, in order, as they are now."""
         with self._log.reading() as transaction:
-            yield from transaction.events(after)
+            return iter(list(transaction.events(after)))
 
     def verify(self) -> None:
-        """Check that no event was changed or is missing, and that the events give the stored learner.
+        """Check that no event was changed or is missing, and that the events give what was stored besides them.
+
+        Events that were cut off at the end are not noticed by this alone: note the checksum of the last event
+        elsewhere, and compare.
 
         Raises
         ------
         InvalidInputError
             If an event was changed or is missing; the message names it.
         HardThreshError
-            If the events give another learner.
+            If the events give another learner, or other batches.
         """
         with self._log.reading() as transaction:
-            transaction.verify()
-            state = StudyState.begin(self.terms)
-            for event in transaction.events():
-                state.apply(event, transaction)
-            stored = StudyState.load(self.terms, transaction.learner)
-            for event in transaction.events(stored.event):
-                stored.apply(event, transaction)
-            if to_bytes(state.learner) != to_bytes(stored.learner):
-                raise HardThreshError(f"the events of {self.path} do not give the learner in it; restore a copy")
+            copy = transaction.copy()
+        copy.verify()
+        state, batches = StudyState.begin(self.terms), []
+        for event in copy.events():
+            outcome = state.apply(event, copy)
+            if isinstance(outcome, Batch):
+                batches.append((event.number, to_bytes(outcome).decode()))
+        stored = StudyState.load(self.terms, copy.learner)
+        for event in copy.events(stored.event):
+            stored.apply(event, copy)
+        if batches != copy.batches() or to_bytes(state.learner) != to_bytes(stored.learner):
+            raise HardThreshError(f"the events of {self.path} do not give what was learned in it; restore a copy")

@@ -21,7 +21,7 @@ from .log import Event, StudyLog, Transaction
 from .reading import checked_name, suggestion
 from .records import Learned, Receipt
 from .requests import age, check_open, digest, now, repeated
-from .state import Question, StudyState, Values, told
+from .state import Question, StudyState, Values, stored_batches
 from .terms import Terms
 
 
@@ -93,10 +93,6 @@ class StudyFile:
             transaction.set_learner(transaction.batches()[-1][0], event.number, to_bytes(outcome).decode())
         return event
 
-    def _do(self, action: str, who: str, body: Callable[[StudyState], dict[str, Any]]) -> None:
-        with self._writing() as (transaction, state):
-            self._add(transaction, state, who, action, None, body(state))
-
     def _about(
         self,
         number: int | None,
@@ -137,7 +133,7 @@ class StudyFile:
             complete=not question.needed and not closed,
             learned=not (question.needed or question.lacking or closed),
             needed=() if closed else question.needed,
-            cost=state.price_of([*question.measured, *event.body.get("bought", ())]),
+            cost=state.price_of(question.bought),
         )
 
     def _question_of(
@@ -151,10 +147,9 @@ class StudyFile:
             for event in transaction.events(question=int(number)):
                 if until is not None and event.number > until:
                     break
-                if event.action == "asked" and question is None:
+                if question is None:
                     question = state.question(number, np.array(event.body["columns"], dtype=np.intp), event)
-                elif question is not None and event.action in ("told", "corrected"):
-                    question = told(question, event.body["values"], event.subject, event.at)
+                question = question.after(event)
         if question is None:
             raise InvalidInputError(f"question {format_value(number)} was never asked; see status")
         return question
@@ -211,19 +206,20 @@ class StudyFile:
                 doubts.append((name, value, *attribute.range, attribute.unit))
         return QuestionBack(tuple(doubts)) if doubts else None
 
-    def _check_subject(self, transaction: Transaction, question: Question, subject: str | None) -> None:
+    def _check_subject(
+        self, transaction: Transaction, state: StudyState, question: Question, subject: str | None
+    ) -> None:
+        """Raise InvalidInputError if another question that was paid is about the same subject."""
         if subject is None:
             return
-        if question.subject not in (None, subject):
-            raise InvalidInputError(
-                f"question {question.number} is about {question.subject!r}, not {subject!r}; skip it if the first "
-                "values are of somebody else"
-            )
-        other = transaction.question_of(subject, question.number)
-        if other is not None:
-            raise InvalidInputError(
-                f"{subject!r} was examined before, in question {other}; no example is bought twice: take another one"
-            )
+        for number in transaction.questions_about(subject):
+            other = self._question_of(transaction, state, number)
+            examined = other.subject == subject and (other.bought or number in state.open)
+            if examined and number != question.number:
+                raise InvalidInputError(
+                    f"{subject!r} was examined before, in question {number}; no example is bought twice: take another "
+                    "one, or correct the subject of that question"
+                )
 
     def _answered(self, transaction: Transaction, state: StudyState, number: int) -> Question:
         """Return a question of which something was told, and which is or will be learned from."""
@@ -233,7 +229,10 @@ class StudyFile:
         actions = {event.action for event in transaction.events(question=number)}
         if "withdrawn" in actions:
             raise InvalidInputError(f"question {number} was withdrawn, and is not learned from")
-        if "skipped" in actions or question.lacking or question.needed:
+        learned = not question.lacking or any(
+            number in batch.examples for batch in stored_batches(transaction, state.event)
+        )
+        if "skipped" in actions or question.needed or not learned:
             raise InvalidInputError(
                 f"question {number} was not answered whole, so another example took its place; it is not learned from"
             )
