@@ -10,7 +10,7 @@ import numpy as np
 from hardthresh.core.typing import Array
 from hardthresh.limited.relearning import Batch, BatchValues, Lesson
 
-from .state import Question
+from .question import Question
 from .terms import Terms
 
 

@@ -12,8 +12,8 @@ from hardthresh.core.errors import InvalidInputError
 from ..attributes import Attribute
 from ..errors import QuestionBack
 from ..outcomes import Record
+from ..question import Question
 from ..records import Receipt
-from ..state import Question
 from ..study import Study
 from .bodies import address_of
 from .fields import Field, Form, blank_fields, confirmed_of, doubted, typed_fields, values_of
