@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from hardthresh.study.serve.facts import status_facts
 from serve_helpers import served_by, signed_in
 from study_helpers import answer, study_of_classes
 from typer.testing import CliRunner
@@ -17,7 +18,6 @@ from hardthresh.study.closing import conclusions, save_model, write_study
 from hardthresh.study.outcomes import records_of
 from hardthresh.study.predicting import predict, predictor
 from hardthresh.study.serve.desk import Desk
-from hardthresh.study.serve.facts import status_facts
 
 DATE = datetime.date(2026, 11, 28)
 

@@ -14,6 +14,7 @@ from hardthresh.storage import to_bytes
 
 from .errors import QuestionBack
 from .log import Event, StudyLog, Transaction
+from .question import Question
 from .reading import checked_name
 from .records import Learned, Receipt, Status, learned_examples
 from .requests import (
@@ -28,7 +29,7 @@ from .requests import (
     question_number,
     repeated,
 )
-from .state import Question, StudyState, history
+from .state import StudyState, history
 from .terms import Terms
 from .transactions import StudyFile
 

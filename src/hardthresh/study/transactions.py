@@ -18,10 +18,11 @@ from hardthresh.storage import to_bytes
 
 from .errors import QuestionBack
 from .log import Event, StudyLog, Transaction
+from .question import Question
 from .reading import checked_name, suggestion
 from .records import Learned, Receipt
 from .requests import age, check_open, digest, now, repeated
-from .state import Question, StudyState, Values
+from .state import StudyState, Values
 from .terms import Terms
 
 

@@ -12,11 +12,11 @@ from hardthresh.core.errors import InvalidInputError
 from ..attributes import Attribute
 from ..errors import QuestionBack
 from ..outcomes import Record
+from ..question import Question
 from ..records import Receipt
-from ..state import Question
 from ..study import Study
+from .bodies import address_of
 from .fields import Field, Form, blank_fields, confirmed_of, doubted, typed_fields, values_of
-from .reading import address_of
 from .reviewing import Reviewing
 from .site import Site, first, number_of, request_about, to
 
@@ -30,8 +30,13 @@ class Measuring:
         self._reviewing = Reviewing(site)
 
     async def start(self, request: Request) -> Response:
-        """Show the open questions of the person; with the token of the study, admit a browser first."""
+        """Show the open questions of the person; with the token of the study, admit a browser first.
+
+        A token in a link or picture of another site is not looked at.
+        """
         if "token" in request.query_params:
+            if request.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+                return to("/sign-in")
             self._site.access.check(request.query_params["token"], address_of(request))
             answer = to("/sign-in")
             self._site.remember(answer, self._site.access.sign_in(""))
@@ -105,6 +110,7 @@ class Measuring:
 
     def _thank(self, request: Request, receipt: Receipt) -> Response:
         session = self._site.session(request)
+        session.saved = receipt.number
         if not receipt.complete:
             session.notice = f"Saved. Still needed: {', '.join(receipt.needed)}."
             return to(f"/question/{receipt.number}")

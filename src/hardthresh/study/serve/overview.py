@@ -12,8 +12,8 @@ from hardthresh.core.errors import InvalidInputError
 
 from ..chosen import ChosenColumn
 from ..predicting import Predictor, predict, predictor
+from ..summaries import latest_progress
 from .chart import learning_curve
-from .facts import latest_progress
 from .fields import Field, blank_fields, typed_fields, values_of
 from .site import Site
 

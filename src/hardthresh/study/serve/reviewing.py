@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from ..errors import QuestionBack
 from ..outcomes import Record
-from ..state import Question
+from ..question import Question
 from .fields import Field, blank_fields, confirmed_of, doubted, filled_fields, typed_fields
 from .refusals import Refused
 from .site import Site, first, request_about, to

@@ -17,7 +17,7 @@ from hardthresh.report.optional import import_optional
 from .access import Access, check_token, new_token
 from .desk import Desk
 
-_CONNECTIONS = 128  # at once; arbitrary: more than a ward has browsers and instruments
+_WAITING = 128  # connections that the system keeps until they are accepted; the usual number
 _GOODBYE = 5  # seconds for requests that have begun when the server is stopped; they take milliseconds
 
 
@@ -143,6 +143,7 @@ def run(
     import uvicorn
 
     from .app import application
+    from .connections import CONNECTIONS, Connection
     from .guard import LONGEST_HEADERS
 
     place = Place(host, port, certificate, key, tuple(names), allow_plain)
@@ -157,11 +158,11 @@ def run(
             log_level="warning",
             access_log=False,  # it would write the token
             server_header=False,
-            http="h11",
+            http=Connection,
             ws="none",
             lifespan="off",
             h11_max_incomplete_event_size=LONGEST_HEADERS,
-            limit_concurrency=_CONNECTIONS,
+            limit_concurrency=CONNECTIONS,
             timeout_graceful_shutdown=_GOODBYE,
             proxy_headers=False,
             ssl_certfile=certificate,
@@ -186,7 +187,7 @@ def _listening(place: Place) -> socket.socket:
             if os.name == "posix":  # elsewhere it would let two programs have one port
                 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
-            listener.listen(_CONNECTIONS)
+            listener.listen(_WAITING)
         except OSError:
             listener.close()
             raise

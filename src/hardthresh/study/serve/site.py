@@ -20,10 +20,11 @@ from hardthresh.core.errors import plural
 from hardthresh.core.numbers import number, percent, signed
 
 from ..outcomes import Record, Records
+from ..reading import LONGEST_NAME
 from .access import Access, Session
+from .bodies import LARGEST_NUMBER, form_of
 from .desk import Desk
 from .fields import NOT_MEASURED, Form
-from .reading import LARGEST_NUMBER, form_of
 from .refusals import Refusal, Refused
 
 _OURS = re.compile(r"/[a-z0-9/-]*")
@@ -69,6 +70,7 @@ class Site:
         self.environment.globals |= {
             "terms": self.desk.terms,
             "plural": plural,
+            "LONGEST_NAME": LONGEST_NAME,
             "NOT_MEASURED": NOT_MEASURED,
             "study_id": sha256(self.desk.identity.encode()).hexdigest()[:12],
         }
@@ -99,12 +101,13 @@ class Site:
         """Return a page."""
         name = self.name_of(request) or self.access.new_name()
         session = self.access.session(name)
-        notice = session.notice if session else ""
+        notice, saved = (session.notice, session.saved) if session else ("", None)
         if session:
-            session.notice = ""
+            session.notice, session.saved = "", None
         text = self.environment.get_template(template).render(
             who=session.who if session else "",
             notice=notice,
+            saved=saved,
             path=request.url.path,
             form_token=self.access.form_token(name),
             key=secrets.token_hex(16),
