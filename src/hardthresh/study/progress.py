@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from hardthresh.core.checking import checked_number
-from hardthresh.core.errors import plural
 from hardthresh.core.numbers import percent
 from hardthresh.core.typing import Array
 
@@ -148,15 +147,12 @@ class Progress:
         """Whether the choice of attributes looks settled, in a sentence."""
         if not self.support:
             return "No attribute is chosen yet."
-        same = (
-            f"The choice of attributes is the same for the latest {plural(self.same_for, 'example')} "
-            f"of {self.examples:,}"
-        )
+        latest = f"the latest {self.same_for:,} of {self.examples:,} examples"
         if self.settled:
-            return f"{same}, and each attribute looks needed: it looks settled."
+            return f"The choice of attributes is the same for {latest}, and each looks needed: it looks settled."
         if self.same_for >= SETTLED * self.examples:
-            return f"{same}, but not all of them look needed: it is not settled."
-        return f"{same} only: it is not settled."
+            return f"The choice of attributes is the same for {latest}, but not all look needed: it is not settled."
+        return f"The choice of attributes is the same for only {latest}: it is not settled."
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything in plain types, for JSON."""
