@@ -195,7 +195,7 @@ def _listening(endpoint: Endpoint) -> socket.socket:
             raise
     except OSError as error:
         raise InvalidInputError(
-            f"cannot listen at {endpoint.host}, port {endpoint.port}: {error.strerror or error}; choose another port or "
-            "host"
+            f"cannot listen at {endpoint.host}, port {endpoint.port}: {error.strerror or error}; choose another port "
+            "or host"
         ) from error
     return listener
