@@ -395,7 +395,9 @@ def test_exports_and_the_report_are_written(example, done, refused, folder):
 @pytest.mark.filterwarnings("ignore:LimitedAttributeRegression. 2 examples are too few")
 def test_a_closed_study_leaves_a_model_and_a_report(short, done, refused, folder):
     done("study", "ask", "short.db", "-n", 2)
-    assert "2 questions (such as 0, 1) are open" in refused("study", "close", "short.db")
+    assert "give back 2 open questions before you close the study, such as 0, 1" in refused(
+        "study", "close", "short.db"
+    )
     for number, y in ((0, 3), (1, 4)):
         done("study", "tell", "short.db", number, "a=1", f"b={y}", f"y={y}")
     command = ("study", "close", "short.db", "--out", "model.json", "--report", "page.html", "--reason", "done")

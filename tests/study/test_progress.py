@@ -38,7 +38,8 @@ def test_the_error_is_the_mean_over_the_latest_examples_of_predictions_made_befo
     ends = stats.t.interval(0.95, 195, squares.mean(), stats.sem(squares))
     assert (error.model.low, error.model.high) == pytest.approx(ends)
     assert error.gain.value == pytest.approx(error.null.value - error.model.value)
-    assert "better than those without" in str(now)
+    assert "intervals at one look" in str(now)
+    assert "At this look, the predictions are better than those without" in str(now)
 
 
 def test_without_attributes_the_mean_of_the_batches_before_is_predicted():

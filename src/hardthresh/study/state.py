@@ -101,6 +101,12 @@ class StudyState:
         asked = self.learner.questions(count + len(self.open))
         return [(number, indices) for number, indices in asked if number not in self.open][:count]
 
+    def learns_from(self, number: int, transaction: Transaction) -> bool:
+        """Return whether an answered example was learned from, or will be with the rest of its batch."""
+        return number in self.waiting or any(
+            number in batch.examples for batch in stored_batches(transaction, self.event)
+        )
+
     def columns_of(self, number: int) -> list[int]:
         """Return the columns of an open question, or of the next new one."""
         if number in self.open:
@@ -196,7 +202,7 @@ class StudyState:
                 assert self.learner.answers is not None
                 self.learner.amend(number, *encoded(self.terms, self.learner.answers.indices, question.values))
                 self.waiting[number] = question
-        elif event.number > self.corrected:
+        elif event.number > self.corrected and not event.body["dropped"]:
             return self._relearn(event.number, transaction)
         return None
 
