@@ -5,7 +5,6 @@ import re
 
 import numpy as np
 import pytest
-from hardthresh.study.serve.facts import status_facts
 from serve_helpers import served_by, signed_in
 from study_helpers import answer, study_of_classes
 from typer.testing import CliRunner
@@ -17,7 +16,8 @@ from hardthresh.study import Terms, drift, progress
 from hardthresh.study.closing import conclusions, save_model, write_study
 from hardthresh.study.outcomes import records_of
 from hardthresh.study.predicting import predict, predictor
-from hardthresh.study.serve.desk import Desk
+from hardthresh.study.serve.study_thread import StudyThread
+from hardthresh.study.summaries import status_summary
 
 DATE = datetime.date(2026, 11, 28)
 
@@ -99,9 +99,9 @@ def test_a_study_whose_examples_were_withdrawn_can_still_be_looked_at(kept, begi
     assert "nan" not in words
     shown = CliRunner().invoke(app, ["study", "status", str(study.path)], catch_exceptions=False)
     assert str(now).splitlines()[0][:30] in shown.output
-    with Desk(study.path) as desk:
-        assert signed_in(served_by(desk)()).get("/study").status_code == 200
-    assert status_facts(study)["progress"]["examples"] == kept
+    with StudyThread(study.path) as thread:
+        assert signed_in(served_by(thread)()).get("/study").status_code == 200
+    assert status_summary(study)["progress"]["examples"] == kept
 
 
 def test_of_two_classes_the_page_has_three_errors_and_log_odds(tmp_path, no_charts):

@@ -7,7 +7,7 @@ import pytest
 from serve_helpers import ADDRESS, ANSWER, TOKEN, content, hidden
 from starlette.testclient import TestClient
 
-from hardthresh.study.serve.guard import HEADERS, Guard
+from hardthresh.study.serve.security import HEADERS, SecurityMiddleware
 
 DEEP = "[" * 100_000
 SQL = "x'); DROP TABLE events; --"
@@ -248,7 +248,7 @@ def test_an_unexpected_error_has_the_headers_and_says_nothing_of_itself():
     async def broken(scope, receive, send):
         raise RuntimeError("a secret")
 
-    client = TestClient(Guard(broken, {"localhost"}), base_url=ADDRESS, raise_server_exceptions=False)
+    client = TestClient(SecurityMiddleware(broken, {"localhost"}), base_url=ADDRESS, raise_server_exceptions=False)
     answer = client.get("/")
     assert (answer.status_code, answer.text) == (500, "Internal Server Error")
     assert answer.headers.items() >= {name.lower(): value for name, value in HEADERS.items()}.items()

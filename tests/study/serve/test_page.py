@@ -10,7 +10,7 @@ import pytest
 from serve_helpers import ANSWER, TOKEN, content, hidden, served_by, signed_in
 
 from hardthresh.study import Study, Terms
-from hardthresh.study.serve.desk import Desk
+from hardthresh.study.serve.study_thread import StudyThread
 from levels import at, reaches
 from patience import PATIENCE
 
@@ -239,8 +239,8 @@ def test_two_classes_have_odds_and_a_probability(tmp_path):
         values = patient(rng)
         values["stay"] = "ward" if values["age"] + rng.uniform(-10, 10) > 60 else "home"
         study.tell(question.number, {name: values[name] for name in question.needed}, "Ann")
-    with Desk(study.path) as desk:
-        client = signed_in(served_by(desk)())
+    with StudyThread(study.path) as thread:
+        client = signed_in(served_by(thread)())
         page = client.get("/study").text
         assert "Odds ratio" in page
         assert "<polyline" in page
@@ -276,7 +276,7 @@ def test_the_page_and_the_api_lead_to_the_same_model(tmp_path, count):
     models = []
     for way in (through_the_page, through_the_api):
         study = Study.create(tmp_path / f"{way.__name__}.db", Terms.parse(WARD), who="Ann")
-        with Desk(study.path) as desk, served_by(desk)() as client:
+        with StudyThread(study.path) as thread, served_by(thread)() as client:
             way(client, patients)
         study.verify()
         models.append(study.model())

@@ -19,9 +19,9 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.study.serve import connections, run
 from hardthresh.study.serve.access import Access, check_token, new_token
 from hardthresh.study.serve.connections import Connection
-from hardthresh.study.serve.guard import hostname
 from hardthresh.study.serve.refusals import Refused
-from hardthresh.study.serve.server import Place
+from hardthresh.study.serve.security import hostname
+from hardthresh.study.serve.server import Endpoint
 from levels import only_at
 from patience import PATIENCE
 
@@ -30,12 +30,12 @@ from patience import PATIENCE
 def test_a_network_needs_tls_unless_it_is_allowed_without(path, host):
     with pytest.raises(InvalidInputError, match=r"can be reached from the network.*certificate"):
         run(path, host=host)
-    Place(host, allow_plain=True).check()
+    Endpoint(host, allow_plain=True).check()
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.7", "::1", "localhost", "LOCALHOST"])
 def test_this_machine_needs_no_tls(host):
-    Place(host).check()
+    Endpoint(host).check()
 
 
 @pytest.mark.parametrize(
@@ -61,11 +61,11 @@ def test_a_port_that_is_taken_and_a_file_that_is_not_there_are_named(path, tmp_p
 
 
 def test_the_names_of_a_server_are_its_own():
-    assert Place().hosts() == {"127.0.0.1", "localhost", "::1"}
-    assert Place("Ward.Example.", allow_plain=True).hosts() == {"ward.example"}
-    assert "study.example" in Place("0.0.0.0", names=["study.example"], allow_plain=True).hosts()
-    assert Place("0.0.0.0", names=["study.example"]).url(80) == "http://study.example:80/"
-    assert Place("::1").url(80) == "http://[::1]:80/"
+    assert Endpoint().hosts() == {"127.0.0.1", "localhost", "::1"}
+    assert Endpoint("Ward.Example.", allow_plain=True).hosts() == {"ward.example"}
+    assert "study.example" in Endpoint("0.0.0.0", names=["study.example"], allow_plain=True).hosts()
+    assert Endpoint("0.0.0.0", names=["study.example"]).url(80) == "http://study.example:80/"
+    assert Endpoint("::1").url(80) == "http://[::1]:80/"
     assert [hostname(host) for host in ("[::1]:8123", "LOCALHOST:1", "a@b", "[", "")] == [
         "::1",
         "localhost",

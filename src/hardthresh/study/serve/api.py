@@ -17,9 +17,9 @@ from ..study import Study
 from ..summaries import model_summary, status_summary
 from .access import Access
 from .bodies import REQUIRED, Fields, address_of, json_of
-from .desk import Desk
 from .openapi import document
 from .refusals import UNPROCESSABLE, Refused
+from .study_thread import StudyThread
 
 Work = Callable[[Study], Any]
 
@@ -37,13 +37,13 @@ def bearer(request: Request, access: Access) -> None:
     access.check(given.strip(), address_of(request))
 
 
-def routes(desk: Desk, access: Access) -> list[Route]:
+def routes(thread: StudyThread, access: Access) -> list[Route]:
     """Return the routes below /api, and that of the document which describes them."""
 
     def get(path: str, read: Callable[[Study, Request], Any]) -> Route:
         async def answer(request: Request) -> Response:
             bearer(request, access)
-            return JSONResponse(finite(await desk(lambda study: read(study, request))))
+            return JSONResponse(finite(await thread(lambda study: read(study, request))))
 
         return Route(path, answer, methods=["GET"])
 
@@ -53,13 +53,13 @@ def routes(desk: Desk, access: Access) -> list[Route]:
             fields = Fields(await json_of(request))
             work = read(fields, key_of(request))
             fields.finish()
-            return JSONResponse(finite(await desk(work)))
+            return JSONResponse(finite(await thread(work)))
 
         return Route(path, answer, methods=["POST"])
 
     async def describe(request: Request) -> Response:
         bearer(request, access)
-        return JSONResponse(document(desk.terms))
+        return JSONResponse(document(thread.terms))
 
     return [
         get("/api/status", lambda study, _: status_summary(study)),

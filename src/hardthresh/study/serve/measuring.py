@@ -26,7 +26,7 @@ class Measuring:
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._desk = site.desk
+        self._thread = site.thread
         self._reviewing = Reviewing(site)
 
     async def start(self, request: Request) -> Response:
@@ -42,7 +42,7 @@ class Measuring:
             self._site.remember(answer, self._site.access.sign_in(""))
             return answer
         session = self._site.session(request)
-        status = await self._desk(Study.status)
+        status = await self._thread(Study.status)
         return self._site.page(
             request,
             "start.html",
@@ -57,7 +57,7 @@ class Measuring:
         session, form = self._site.session(request), await self._site.form(request)
         count = first(form, "count")
         wanted = int(count) if count.isascii() and count.isdecimal() and len(count) < 5 else 0
-        questions = await self._desk(lambda study: study.ask(session.who, wanted, key=first(form, "key")))
+        questions = await self._thread(lambda study: study.ask(session.who, wanted, key=first(form, "key")))
         if len(questions) < wanted:
             session.notice = "There is no further question now: the next ones depend on those that are open."
             return to("/")
@@ -67,18 +67,18 @@ class Measuring:
         """Show the form of a question, or take what was typed into it."""
         session, number = self._site.session(request), number_of(request)
         record = await self._reviewing.record(number)
-        status = await self._desk(Study.status)
+        status = await self._thread(Study.status)
         question = next((question for question in status.open if question.number == number), None)
         if request.method == "POST":
             return await self._tell(request, session.who, record, question)
         if question is None or question.holder != session.who or "correct" in request.query_params:
             return self._reviewing.show(request, record, question)
-        return self._show_question(request, question, blank_fields(self._desk.terms, question.needed))
+        return self._show_question(request, question, blank_fields(self._thread.terms, question.needed))
 
     async def _tell(self, request: Request, who: str, record: Record, question: Question | None) -> Response:
         form = await self._site.form(request)
         # also what was told before: a form that is sent twice says the same twice
-        fields = typed_fields(blank_fields(self._desk.terms, _names(form, record, self._desk.terms.target)), form)
+        fields = typed_fields(blank_fields(self._thread.terms, _names(form, record, self._thread.terms.target)), form)
         subject = first(form, "subject").strip()
 
         def tell(study: Study) -> Receipt:
@@ -98,14 +98,14 @@ class Measuring:
                 if not (values_of(fields) or subject):
                     error = "Nothing was typed yet."
                     return self._show_question(request, question, fields, error=error, status=422)
-                receipt = await self._desk(tell)
+                receipt = await self._thread(tell)
             except QuestionBack as back:
                 return self._show_question(request, question, doubted(fields, back), subject=subject, status=409)
             except InvalidInputError as error:
                 said = f"{str(error)[:1].upper()}{str(error)[1:]}."
                 return self._show_question(request, question, fields, subject=subject, error=said, status=422)
         else:
-            receipt = await self._desk(tell)  # a repeated request has its old reply, others say who has it now
+            receipt = await self._thread(tell)  # a repeated request has its old reply, others say who has it now
         return self._thank(request, receipt)
 
     def _thank(self, request: Request, receipt: Receipt) -> Response:
@@ -129,7 +129,7 @@ class Measuring:
         error: str = "",
         status: int = 200,
     ) -> Response:
-        terms = self._desk.terms
+        terms = self._thread.terms
         fields = [field for field in fields if field.attribute.name in question.needed]
         known = {field.attribute.name: field for field in fields}
         panels = [
@@ -154,14 +154,14 @@ class Measuring:
         """Report that the example is not there."""
         who, number, form, reason = await request_about(self._site, request)
         bought = form.get("bought", [])
-        await self._desk(lambda study: study.skip(number, who, bought=bought, reason=reason, key=first(form, "key")))
+        await self._thread(lambda study: study.skip(number, who, bought=bought, reason=reason, key=first(form, "key")))
         self._site.session(request).notice = f"Question {number} was skipped; another example takes its place."
         return to("/")
 
     async def give_back(self, request: Request) -> Response:
         """Let another person have the question."""
         who, number, form, reason = await request_about(self._site, request)
-        await self._desk(lambda study: study.give_back(number, who, reason=reason, key=first(form, "key")))
+        await self._thread(lambda study: study.give_back(number, who, reason=reason, key=first(form, "key")))
         self._site.session(request).notice = f"Question {number} was given back; whoever asks next will have it."
         return to("/")
 

@@ -23,9 +23,9 @@ from ..outcomes import Record, Records
 from ..reading import LONGEST_NAME
 from .access import Access, Session
 from .bodies import LARGEST_NUMBER, form_of
-from .desk import Desk
 from .fields import NOT_MEASURED, Form
 from .refusals import Refusal, Refused
+from .study_thread import StudyThread
 
 _OURS = re.compile(r"/[a-z0-9/-]*")
 
@@ -40,7 +40,7 @@ class Site:
 
     Attributes
     ----------
-    desk : Desk
+    thread : StudyThread
         The study.
     access : Access
         Who may use it.
@@ -48,12 +48,12 @@ class Site:
         Whether it is served by TLS, so that cookies need it.
     """
 
-    desk: Desk
+    thread: StudyThread
     access: Access
     secure: bool
 
     def __post_init__(self) -> None:
-        self._records = Records(self.desk.terms)
+        self._records = Records(self.thread.terms)
         self.environment = Environment(
             autoescape=True,
             undefined=StrictUndefined,
@@ -68,17 +68,17 @@ class Site:
             "time": _time,
         }
         self.environment.globals |= {
-            "terms": self.desk.terms,
+            "terms": self.thread.terms,
             "plural": plural,
             "LONGEST_NAME": LONGEST_NAME,
             "NOT_MEASURED": NOT_MEASURED,
-            "study_id": sha256(self.desk.identity.encode()).hexdigest()[:12],
+            "study_id": sha256(self.thread.identity.encode()).hexdigest()[:12],
         }
         self.cookie = f"hardthresh-{self.environment.globals['study_id']}"  # browsers send cookies to every port
 
     async def records(self) -> Mapping[int, Record]:
         """Return what became of each question that was asked, by number."""
-        return await self.desk(lambda study: self._records.after(study.events(after=self._records.event)))
+        return await self.thread(lambda study: self._records.after(study.events(after=self._records.event)))
 
     def name_of(self, request: Request) -> str:
         """Return the name of the browser's session, which may not be open."""

@@ -34,13 +34,13 @@ HEADERS = {
 SAFE = ("GET", "HEAD")
 
 
-class Guard:
+class SecurityMiddleware:
     """A layer around the application.
 
     Parameters
     ----------
     app : ASGI application
-        What is guarded.
+        The application that is protected.
     hosts : collection of str
         The names of this server, in lower case. A page of another name that points to this machine (DNS rebinding) is
         refused.
