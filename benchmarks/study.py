@@ -1,8 +1,9 @@
 """What a study says while it runs: the coverage of its error bands, and the level and power of its tests of drift.
 
-    python benchmarks/study.py                   # both tables: ten minutes
+    python benchmarks/study.py                   # all tables: ten minutes
     python benchmarks/study.py --only window --choose
     python benchmarks/study.py --only drift --studies 400
+    python benchmarks/study.py --only looks
 
 *Window*: over how many of the latest examples the honest error is a mean. For each window, a share of the examples but
 at least so many, how often the 95 % band covers the error that the present and the final model have on 4,000 new rows,
@@ -13,6 +14,10 @@ the true attributes are chosen where the choice is said to have settled and wher
 attributes that are missing for those with large values, with attributes that shift by half a standard deviation, and
 with coefficients that change their sign, for the second half of the examples.
 
+*Looks*: in how many studies of 600 examples without drift some test reports drift at the last of ten looks, equally
+spaced, and at one or more of them; and the same for the sentence that the predictions are better than those without
+attributes, and for a chosen column that looks needed but has no effect.
+
 Seeds are (20261128, table, study); ``--choose`` takes those that the constants in the code were chosen on, (20261127,
 table, study).
 """
@@ -20,6 +25,7 @@ table, study).
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +36,7 @@ from hardthresh.datasets import make_clinic
 from hardthresh.limited import AdaptiveHybrid, Algorithm, CostModel, LogisticHybrid
 from hardthresh.study import drift, progress
 from hardthresh.study.intervals import mean_interval
+from hardthresh.study.records import Learned
 from hardthresh.study.simulation import simulate
 
 CHOOSING, REPORTING = 20261127, 20261128
@@ -145,24 +152,54 @@ def tested(seed: int, studies: int) -> None:
         print(f"| {kind} | {n} | {change} | {shares} |", flush=True)
 
 
+def looked(seed: int, studies: int) -> None:
+    """Print a row for each kind of study that is looked at ten times."""
+    n, looks = 600, 10
+    said = ("drift", "better", "needless")
+    print(f"| study | studies | {' | '.join(f'{what}: {when} look' for what in said for when in ('last', 'some'))} |")
+    print(f"|---|{'--:|' * (1 + 2 * len(said))}")
+    for number, kind in enumerate(KINDS):
+        algorithm, cost_model = setting(kind)
+        found = np.empty((studies, looks, len(said)), dtype=bool)
+        for study in range(studies):
+            X, y, truth = draw(kind, n, np.random.default_rng((seed, 200 + number, study)))
+            learned, _ = simulate(algorithm, cost_model, X, y, length=n)
+            for look, batches in enumerate(np.linspace(0, len(learned.chosen), looks + 1).round().astype(int)[1:]):
+                then = first_batches(learned, int(batches))
+                now = progress(then)
+                needless = any(one.looks_needed and int(one.name) not in truth for one in now.chosen)
+                found[study, look] = bool(drift(then).found), now.errors[0].gain.low > 0, needless
+        counts = np.stack([found[:, -1], found.any(axis=1)], axis=-1).sum(axis=0)  # what was said by (last, some)
+        print(f"| {kind} | {studies} | {' | '.join(map(str, counts.ravel()))} |", flush=True)
+
+
+def first_batches(learned: Learned, batches: int) -> Learned:
+    """Return what a study had learned after some batches."""
+    rows = learned.batch < batches
+    names = ("questions", "values", "target", "prediction", "batch", "money")
+    return replace(learned, chosen=learned.chosen[:batches], **{name: getattr(learned, name)[rows] for name in names})
+
+
 def in_words(found: list[list[float]]) -> str:
     """Return the means of the columns of a window."""
     present, final, square, width = np.mean(found, axis=0)
     return f"{present:.2f} | {final:.2f} | {np.sqrt(square):.3f} | {width:.2f}"
 
 
+TABLES = {"window": window, "drift": tested, "looks": looked}
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=["window", "drift"], help="one of the tables")
+    parser.add_argument("--only", choices=list(TABLES), help="one of the tables")
     parser.add_argument("--studies", type=int, default=40, help="of each kind")
     parser.add_argument("--choose", action="store_true", help="the seeds that constants are chosen on")
     settings = parser.parse_args()
     seed = CHOOSING if settings.choose else REPORTING
-    if settings.only != "drift":
-        window(seed, settings.studies)
-    if settings.only != "window":
-        tested(seed, settings.studies)
+    for name, table in TABLES.items():
+        if settings.only in (None, name):
+            table(seed, settings.studies)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 """Docstrings of public names follow numpydoc: sections in order, and every parameter, in the order of the call."""
 
+import ast
 import inspect
 import re
 from dataclasses import is_dataclass
 from enum import Enum
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 from sklearn.base import BaseEstimator
@@ -76,6 +78,14 @@ def errors_of(name, ignored):
         ignored = ignored | {"RT01", "YD01"}  # the summary describes the value
     errors = [f"{name}: {code}: {text}" for code, text in found["errors"] if code not in ignored]
     return [error for error in errors if not re.search(r"PR01: Parameters \{'_\w+'\} not documented", error)]
+
+
+def test_backslashes_of_equations_are_no_escapes():
+    r"""A docstring with \bar or \frac that is not raw has a control character, at which the documentation breaks."""
+    for path in (Path(hardthresh.__file__).parent).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+                assert not re.search(r"[\x07\x08\x0b\x0c]", ast.get_docstring(node) or ""), (path, node)
 
 
 @pytest.mark.parametrize("name", sorted({id(thing): name for name, thing in reversed(NAMES.items())}.values()))

@@ -133,6 +133,8 @@ def test_a_question_shows_panels_units_and_ranges(example, done):
     assert (shown["question"], shown["holder"], shown["price"]) == (0, "ann", 22.0)
     assert shown["needed"] == [*(word.partition("=")[0] for word in ALL), "stay"]
     assert [panel["panel"] for panel in shown["panels"]] == ["examination", "blood", ""]
+    assert [one["name"] for one in shown["definitions"]] == [*shown["attributes"], "stay"]
+    assert shown == {**example.question(0).to_dict(), "definitions": shown["definitions"]}
 
 
 def test_values_are_told_in_parts_and_in_any_unit(example, done):
@@ -140,6 +142,7 @@ def test_values_are_told_in_parts_and_in_any_unit(example, done):
     assert "150" not in done("study", "ask", "study.db")
     reply = done("study", "tell", "study.db", 0, *ALL[3:], "stay=5", "--subject", "p-17", "--json")
     receipt = json.loads(reply)
+    assert receipt["question"] == 0
     assert (receipt["complete"], receipt["learned"], receipt["cost"]) == (True, True, 22.0)
     question = example.question(0)
     assert question.subject == "p-17"
@@ -290,6 +293,7 @@ def test_a_wrong_row_is_named_and_those_before_it_stay(short, run, done, folder)
         ("a.json", '{"a": 1, "a": 2}', "a.json cannot be read as JSON: 'a' is given twice"),
         ("a.json", "[1]", 'a.json must hold {"name": value, ...} or a list of these; record 1 is 1'),
         ("a.json", "[]", "a.json has no rows"),
+        ("a.csv", f"question,a\n{'9' * 5000},1\n", "a.csv, row 1: '999999"),
         ("a.json", '{"question": true, "a": 1}', "a.json: True is not the number of a question"),
         ("a.json", '{"question": 1, "a": 1}', "a.json: it answers question 1, not 0"),
         ("a.json", '{"a": {"b": 1}}', "a.json (question 0): a must be a number"),
@@ -357,6 +361,14 @@ def test_in_a_terminal_closing_is_confirmed(short, typed):
     assert short.closed
 
 
+def test_what_cannot_be_served_is_not_announced(short, run):
+    pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+    result = run("study", "serve", "short.db", "--host", "192.0.2.1")
+    assert result.exit_code == 2
+    assert "without TLS" in said(result)
+    assert "serving" not in said(result)
+
+
 def test_the_page_is_served_where_it_is_asked_for(short, done, monkeypatch):
     served = []
     page = SimpleNamespace(run=lambda *args, **more: served.append((args, more)))
@@ -375,7 +387,9 @@ def test_status_says_who_holds_what_and_what_is_left(example, done):
     assert "Spent 0 EUR, reserved for open questions 22 EUR, left 11,978 EUR" in text
     assert any(line.split()[:2] == ["0", "ann"] and line.endswith("8 of 8") for line in text.splitlines())
     found = json.loads(done("study", "status", "study.db", "--json"))
-    assert (found["spent"], found["reserved"], found["open"][0]["holder"]) == (0.0, 22.0, "ann")
+    assert (found["spent"], found["reserved"], found["open"]) == (0.0, 22.0, [0])
+    assert found["questions"] == [example.question(0).to_dict()]
+    assert found["questions"][0]["holder"] == "ann"
     assert found["progress"]["examples"] == 0
     assert found["drift"]["tests"] == []
 
@@ -432,7 +446,10 @@ def test_a_closed_study_leaves_a_model_and_a_report(short, run, done, folder, re
     done("study", "ask", "short.db", "-n", 2)
     result = run("study", "close", "short.db", "--yes")
     assert result.exit_code == 2
-    assert "short.db stays open error: 2 questions (such as 0, 1)" in said(result)
+    assert (
+        "short.db stays open error: answer, skip or give back 2 open questions before you close the study, such as 0, 1"
+        in said(result)
+    )
     for number, y in ((0, 3), (1, 4)):
         done("study", "tell", "short.db", number, "a=1", f"b={y}", f"y={y}")
     command = ("study", "close", "short.db", "-y", "--out", "model.json", "--report", "page.html", "--reason", "done")
@@ -482,7 +499,9 @@ def test_predictions_need_only_what_the_model_needs(learned, done, refused, run,
     assert refused("study", "predict", "short.db") == "give the values that the model needs: a"
     assert done("study", "predict", "short.db", "a=3") == "y: 6\n"
     result = run("study", "predict", "short.db", "a=30", "--json")
-    assert json.loads(result.stdout) == {"target": "y", "prediction": pytest.approx(60.0)}
+    [caution] = (found := json.loads(result.stdout)).pop("cautions")
+    assert found == {"target": "y", "unit": "", "prediction": pytest.approx(60.0)}
+    assert caution == "a is 30, outside of 0 to 9"
     assert "warning: a is 30, outside of 0 to 9: the study knows little there" in result.stderr
     assert "there is no attribute 'c'" in refused("study", "predict", "short.db", "a=3", "c=1")
     assert "a is missing, which a prediction needs" in refused("study", "predict", "short.db", "b=3")
@@ -505,6 +524,9 @@ def test_of_two_classes_the_class_and_its_probability_are_predicted(done, folder
     assert header == "prediction,probability of ill"
     assert (well.split(",")[0], ill.split(",")[0]) == ("well", "ill")
     assert float(well.split(",")[1]) < 0.5 < float(ill.split(",")[1])
+    one = json.loads(done("study", "predict", "classes.db", "fever=3", "--json"))
+    assert one["prediction"] == "ill"
+    assert one["probability"] == pytest.approx({"well": 1 - float(ill.split(",")[1]), "ill": float(ill.split(",")[1])})
 
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "study.rst"

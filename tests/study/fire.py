@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 
 import hardthresh.limited.sources.database as database
-from hardthresh.core.errors import HardThreshError
+from hardthresh.core.errors import InvalidInputError
 from hardthresh.limited import Learner
-from hardthresh.study import NothingToAsk, QuestionBack, Study, StudyClosed, Terms
+from hardthresh.study import LateAnswer, NothingToAsk, QuestionBack, Study, StudyClosed, Terms
 
 WRITERS = ("ann", "ben", "cem", "dua")
 ENOUGH = 45  # answers: a batch of 32, which is corrected after it was learned from, and a part of the next
@@ -33,7 +33,7 @@ def terms_of(rng):
     lines = ["n_nonzero_coefs = 2", f"budget_per_example = {int(rng.integers(4, 7))}"]
     if rng.random() < 0.5:
         lines.append(f"total_budget = {int(rng.integers(150, 500))}")
-    if rng.random() < 0.3:
+    if rng.random() < 0.5:
         lines.append("examples = 120")
     lines += ["[target]", "name = 'y'", "kind = 'class'" if classes else "range = [-30, 30]"]
     if rng.random() < 0.5:
@@ -128,12 +128,12 @@ def write(path, who, seed, start):
                 request(study.correct, some, {name: float(rng.standard_normal())}, who, reason="typo")
             elif rng.random() < 0.03:
                 request(study.withdraw, int(rng.integers(0, number + 1)), who, reason="consent")
-        except HardThreshError:
+        except (InvalidInputError, LateAnswer, StudyClosed):
             continue  # another writer was faster, or the answer cannot be corrected
 
 
 def take_back(study, number, who):
-    with suppress(HardThreshError):  # it was answered meanwhile
+    with suppress(InvalidInputError, LateAnswer):  # it was answered meanwhile
         study.give_back(number, who, reason="waited too long")
 
 

@@ -46,9 +46,9 @@ price = 2.0
 ANSWER = {"age": 61, "creatinine": "1.1 mg/dl", "smoker": True, "ward": "surgical", "stay": 6.5}
 
 
-def served_by(desk, clock=time.monotonic):
+def served_by(thread, clock=time.monotonic):
     """Return what makes clients of the application of a study, without a network."""
-    app = application(desk, Access(TOKEN, clock), {"localhost"})
+    app = application(thread, Access(TOKEN, clock), {"localhost"})
     return lambda: TestClient(app, base_url=ADDRESS, raise_server_exceptions=False)
 
 

@@ -5,13 +5,19 @@ import re
 
 import numpy as np
 import pytest
+from serve_helpers import served_by, signed_in
 from study_helpers import answer, study_of_classes
+from typer.testing import CliRunner
 
 import hardthresh as ht
+from hardthresh.cli.app import app
+from hardthresh.report import plot_progress
 from hardthresh.study import Terms, drift, progress
 from hardthresh.study.closing import conclusions, save_model, write_study
 from hardthresh.study.outcomes import records_of
 from hardthresh.study.predicting import predict, predictor
+from hardthresh.study.serve.study_thread import StudyThread
+from hardthresh.study.summaries import status_summary
 
 DATE = datetime.date(2026, 11, 28)
 
@@ -75,6 +81,29 @@ def test_a_study_without_a_model_says_so(begin, tmp_path, no_charts):
     assert "nothing can be concluded" in page
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("kept", [0, 1, 2])
+def test_a_study_whose_examples_were_withdrawn_can_still_be_looked_at(kept, begin, tmp_path, no_charts):
+    study = begin("examples = 60\n")
+    answer(study, count=20)
+    for number in study.learned().questions[kept:].tolist():
+        study.withdraw(number, "ann", reason="withdrew consent")
+    learned = study.learned()
+    now = progress(learned)
+    assert (now.examples, now.settled) == (kept, False)
+    assert str(now).startswith("Errors on the latest" if kept else "No example has been learned from")
+    assert str(drift(learned)) == "There are too few examples to test for drift."
+    assert plot_progress(now).get_xlabel() == ("examples" if kept else "")
+    words = in_words(write_study(study, tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert ("nothing can be concluded" in words) == (not kept)
+    assert "nan" not in words
+    shown = CliRunner().invoke(app, ["study", "status", str(study.path)], catch_exceptions=False)
+    assert str(now).splitlines()[0][:30] in shown.output
+    with StudyThread(study.path) as thread:
+        assert signed_in(served_by(thread)()).get("/study").status_code == 200
+    assert status_summary(study)["progress"]["examples"] == kept
+
+
 def test_of_two_classes_the_page_has_three_errors_and_log_odds(tmp_path, no_charts):
     study = study_of_classes(tmp_path / "study.db")
     words = in_words(write_study(study, tmp_path / "page.html").read_text(encoding="utf-8"))
@@ -97,6 +126,8 @@ def said(study):
 def test_what_may_be_concluded_depends_on_what_was_found(busy, begin):
     may, may_not = said(busy)
     assert "The model predicts better than no model" in may
+    assert progress(busy.learned()).choice in may + may_not
+    assert "both hold at one look" in may_not
     assert "2 examples were paid for, and could not be measured whole" not in may
     assert "could not be measured: 1 was dropped" in may_not
     assert "causes" in may_not

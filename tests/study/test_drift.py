@@ -59,6 +59,8 @@ def test_each_change_is_found_and_named(change, kind, name, classes):
 def test_the_report_says_what_changed_or_what_would_have_been_found():
     result = drift(study("attribute"))
     assert str(result).startswith("Drift found")
+    assert "with 5 % for all of them at one look" in str(result)
+    assert "some of ten looks reported it" in str(result)
     assert "c: mean" in str(result)
     nothing = drift(study("none"))
     assert not nothing.found
@@ -91,7 +93,7 @@ def test_a_column_that_does_not_vary_has_not_changed():
     assert "d" not in [test.name for test in drift(replace(learned, values=values)).tests]
 
 
-def test_collinear_columns_are_one_column_forchow():
+def test_collinear_columns_are_one_column_for_chow():
     rng = np.random.default_rng(0)
     x = rng.standard_normal((100, 1))
     y = x[:, 0] + rng.standard_normal(100)

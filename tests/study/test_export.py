@@ -12,6 +12,7 @@ from study_helpers import truth
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.study import Terms
 from hardthresh.study.export import write_answers, write_terms, write_trail
+from hardthresh.study.terms import EXPORTED
 
 KINDS = """
 n_nonzero_coefs = 1
@@ -51,6 +52,8 @@ def test_a_row_for_each_question_says_what_became_of_it(busy, tmp_path):
     assert states.count("learned") == learned.questions.size
     assert (states.count("dropped"), states.count("skipped"), status.dropped) == (1, 1, 2)
     assert sum(float(row["cost"]) for row in found) == status.spent
+    asked = {attribute.name for attribute in busy.terms.attributes} | {busy.terms.target.name}
+    assert {*found[0]} - asked == {*EXPORTED}  # no attribute may have such a name
     assert found[0]["corrected"] == "y"
     assert (found[0]["y"], found[0]["reason"]) == ("1.5", "'=typing error")
 

@@ -81,6 +81,8 @@ def test_the_search_ends_where_enough_studies_find_what_is_right():
     assert found.needed_examples in [size.examples for size in found.sizes]
     assert found.allowed_examples == 90
     assert any(size.examples == 90 for size in found.sizes)
+    enough = next(size for size in found.sizes if size.examples == found.needed_examples)
+    assert f": {enough.all_found} of those simulated did." in found.advice[0]
     for size in found.sizes:
         if size.examples >= found.needed_examples:
             assert size.all_found.value >= 0.8
@@ -138,7 +140,8 @@ def test_the_held_out_rows_of_a_table_are_not_learned_from():
         ({"share": 1.0}, "share must be"),
         ({"needed": 3}, "needed must be between 1 and the number of columns that a prediction may need"),
         ({"needed": ["a33"]}, "there is no attribute 'a33'; did you mean 'a3'"),
-        ({"needed": ["y"]}, "needed must name attributes"),
+        ({"needed": ["a3", "y"]}, "needed must name attributes, and 'y' is the target"),
+        ({"needed": ["a1", "a2", "a3"]}, "names attributes with 3 columns, but n_nonzero_coefs = 2"),
         ({"needed": []}, "needed must name attributes"),
         ({"needed": "a3"}, "needed must be an integer"),
         ({"examples": []}, "examples is empty"),
@@ -212,6 +215,8 @@ def test_dear_panels_limit_what_can_be_right():
         right = guess.draw(2, np.random.default_rng(seed)).right
         assert right.size == 2
         assert dear.cost_model.cost(right) <= prediction_limit(dear) == 2.0
+    with pytest.raises(InvalidInputError, match="cost 5, and a prediction may cost 2"):
+        plan(dear, needed=["b1"])
 
 
 def test_the_clinic_in_a_plan():

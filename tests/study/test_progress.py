@@ -38,7 +38,8 @@ def test_the_error_is_the_mean_over_the_latest_examples_of_predictions_made_befo
     ends = stats.t.interval(0.95, 195, squares.mean(), stats.sem(squares))
     assert (error.model.low, error.model.high) == pytest.approx(ends)
     assert error.gain.value == pytest.approx(error.null.value - error.model.value)
-    assert "better than those without" in str(now)
+    assert "intervals at one look" in str(now)
+    assert "At this look, the predictions are better than those without" in str(now)
 
 
 def test_without_attributes_the_mean_of_the_batches_before_is_predicted():
@@ -78,7 +79,7 @@ def test_a_right_choice_settles_and_noise_does_not():
     assert noise.same_for >= 300
     assert not noise.settled
     assert not any(column.looks_needed for column in noise.chosen)
-    assert "not all of them look needed" in str(noise)
+    assert "not all look needed" in str(noise)
     assert "cannot be told from" in str(noise) or "worse than" in str(noise)
 
 

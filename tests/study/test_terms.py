@@ -126,6 +126,10 @@ def test_what_is_shown_can_be_typed(name, value):
         ('levels = ["A", "B", "C"]', 'levels = ["A", "a"]', "must differ"),
         ("[attributes.children]", "[attributes.stay]", "both an attribute and the target"),
         ("[attributes.children]", '[attributes."a=b"]', "has no '='"),
+        ("[attributes.children]", '[attributes."a,b"]', "no comma"),
+        ("[attributes.children]", "[attributes.Smoker]", "'Smoker' and 'smoker' look alike"),
+        ("[attributes.children]", "[attributes.subject]", "a column of the export"),
+        ('"mg/dl" = 88.42', '"umol/l" = 2.0', "has the unit 'umol/l' among its other units"),
         ('name = "stay"', 'name = "stay"\nkind = "count"', "kind of the target must be number or class"),
         ("[target]", "[target", "not TOML"),
     ],
@@ -142,6 +146,8 @@ def test_a_file_of_terms_is_named_in_its_errors(tmp_path):
     path.write_text(CLINIC.replace('"Days in hospital"', "3"), encoding="utf-8")
     with pytest.raises(InvalidInputError, match=r"terms\.toml: title must be"):
         Terms.read(path)
+    path.write_text("\ufeff" + CLINIC, encoding="utf-8")  # as Notepad writes it
+    assert Terms.read(path).columns == TERMS.columns
     path.write_bytes(b"\xff")
     with pytest.raises(InvalidInputError, match="UTF-8"):
         Terms.read(path)

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError
+from hardthresh.core.repeats import first_repeat
 
 from .data import listed
 
@@ -232,9 +233,9 @@ def _checked_names(names: Sequence[str], sql: str) -> Sequence[str]:
     """Return the names of columns after checking that there are some, and no two alike."""
     if not names:
         raise InvalidInputError(f"--sql {sql!r} is no query of rows; begin it with SELECT")
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise InvalidInputError(f"the query returns two columns {twice[0]!r}; rename one of them with AS")
+    twice = first_repeat(names)
+    if twice is not None:
+        raise InvalidInputError(f"the query returns two columns {twice!r}; rename one of them with AS")
     return names
 
 

@@ -165,7 +165,7 @@ class CostModel:
 
     @property
     def n_observed(self) -> int:
-        """s', the number of attributes of one example that the budget buys; CapabilityError unless `uniform`."""
+        """The number of attributes of one example that the budget buys, s'; CapabilityError unless `uniform`."""
         return self.count_for(self.budget)
 
     @property

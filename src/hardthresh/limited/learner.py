@@ -248,6 +248,11 @@ class Learner:
     def step(self, source: AttributeSource) -> bool:
         """Buy answers to the open query, and return whether there is a query and the source had examples for it.
 
+        Returns
+        -------
+        bool
+            Whether the source had examples.
+
         Raises
         ------
         InvalidInputError
@@ -294,6 +299,11 @@ class Learner:
 
     def run(self, source: AttributeSource) -> LearningResult:
         """Learn from a source until it is empty or the algorithm has finished, and return the result.
+
+        Returns
+        -------
+        LearningResult
+            The result.
 
         Raises
         ------

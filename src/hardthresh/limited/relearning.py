@@ -97,7 +97,9 @@ class Lesson:
     support: Array
 
 
-def relearned(learner: Learner, batches: Iterable[tuple[Batch, BatchValues]]) -> tuple[Learner, list[Lesson]]:
+def relearned(
+    learner: Learner, batches: Iterable[tuple[Batch, BatchValues]], length: int | None = None
+) -> tuple[Learner, list[Lesson]]:
     """Return a learner that has learned from the corrected values, and the result of each batch.
 
     The questions and supports of the past do not change, because there are no answers to other questions. The
@@ -109,6 +111,8 @@ def relearned(learner: Learner, batches: Iterable[tuple[Batch, BatchValues]]) ->
         The learner that the answers belong to; it does not change.
     batches : iterable of (Batch, BatchValues)
         All batches that it has learned from, in order.
+    length : int, optional
+        The length of the stream when the learner began, as it was given to `Learner.of`.
 
     Returns
     -------
@@ -131,7 +135,7 @@ def relearned(learner: Learner, batches: Iterable[tuple[Batch, BatchValues]]) ->
         again: Learner | None = None
         for batch, values in batches:
             if again is None:
-                again = Learner.of(algorithm, cost_model, length=batch.length)
+                again = Learner.of(algorithm, cost_model, length=length)
             again.algorithm = retraced(algorithm, batch.choice, int(np.count_nonzero(~values.kept)))
             again.state = replace(again.state, length=batch.length)
             again.meter = replace(batch.meter)

@@ -13,9 +13,9 @@ from .export import write_answers, write_trail
 from .log import Event
 from .planning import Plan, plan
 from .progress import ErrorCurve, MeasuredError, Progress, progress
+from .question import Question
 from .records import Learned, Receipt, Status
 from .sizes import PlannedSize
-from .state import Question
 from .study import Study
 from .terms import Terms
 

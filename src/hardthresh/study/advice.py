@@ -73,7 +73,10 @@ def _how_many(
             said += f" On average {percent(largest.found.value)} of the right columns were found."
     else:
         size = next(size for size in sizes if size.examples == needed)
-        said = f"{needed:,} examples are needed so that {said}; they cost {terms.money(round(size.cost))} (median)."
+        said = (
+            f"{needed:,} examples are needed so that {said}: {size.all_found} of those simulated did. They cost "
+            f"{terms.money(round(size.cost))} (median)."
+        )
         if size is sizes[0]:
             said = f"{said} Fewer may do: no smaller study was simulated."
     if terms.examples is None:

@@ -73,7 +73,7 @@ def unchanged_since(learned: Learned) -> int:
 
 def chosen_columns(learned: Learned, first: int, since: int) -> tuple[ChosenColumn, ...]:
     """Return the columns chosen now, in order, and those chosen in some batch from the example `first` on."""
-    if not learned.chosen:
+    if not learned.chosen or not len(learned.target):  # all examples may have been withdrawn
         return ()
     batches = learned.chosen[int(learned.batch[first]) :]
     share = np.bincount(np.concatenate(batches).astype(np.intp), minlength=len(learned.columns)) / len(batches)

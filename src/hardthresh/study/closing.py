@@ -23,7 +23,7 @@ from .attributes import Attribute
 from .drift import Drift, drift
 from .log import Event
 from .outcomes import Record, records_of
-from .predicting import Predictor, predictor
+from .predicting import Coefficient, Predictor, predictor
 from .progress import Progress, progress
 from .records import Learned
 from .study import Study
@@ -121,13 +121,19 @@ def _coefficients(model: Predictor, learned: Learned, terms: Terms) -> list[tupl
     """Return each column with its coefficient and the effect of a standard deviation, the largest effect first."""
     place = {name: number for number, name in enumerate(learned.columns)}
     outcome = "log odds" if terms.is_class else terms.target.unit
-    effects = {}
+    effects: dict[Coefficient, float | None] = {}
     for one in model.coefficients:
         seen = learned.values[:, place[one.column]]
-        effects[one] = one.value * float(np.std(seen[np.isfinite(seen)]))
+        seen = seen[np.isfinite(seen)]  # none where all examples with this column were withdrawn
+        effects[one] = one.value * float(np.std(seen)) if seen.size else None
+
+    def effect(one: Coefficient) -> str:
+        value = effects[one]
+        return "unknown" if value is None else f"{signed(value)} {outcome}".rstrip()
+
     return [
-        (one.column, f"{signed(one.value)} {one.per(terms)}".rstrip(), f"{signed(effects[one])} {outcome}".rstrip())
-        for one in sorted(model.coefficients, key=lambda one: -abs(effects[one]))
+        (one.column, f"{signed(one.value)} {one.per(terms)}".rstrip(), effect(one))
+        for one in sorted(model.coefficients, key=lambda one: -abs(effects[one] or 0.0))
     ]
 
 
@@ -241,20 +247,16 @@ def conclusions(terms: Terms, learned: Learned, records: list[Record], reached: 
     else:
         may_not.append(f"That the model predicts better than no model: {how}, and the difference may be chance.")
     if reached.settled:
-        may.append(
-            f"The choice of attributes looks settled: it was the same for the latest "
-            f"{plural(reached.same_for, 'example')} of {reached.examples:,}."
-        )
+        may.append(reached.choice)
     else:
-        may_not.append(
-            f"That these are the right attributes: the choice changed {plural(reached.same_for, 'example')} ago. More "
-            "examples may change it again."
-        )
+        may_not.append(f"That these are the right attributes. {reached.choice} More examples may change it.")
     if shift.found:
         names = ", ".join(test.name for test in shift.found)
         may_not.append(f"That the model suits later examples: early and late ones differ ({names}).")
     elif shift.tests:
-        may.append("No drift was found between early and late examples; below it says which would have been found.")
+        may.append(
+            "No drift was found between early and late examples at this look; below it says what would be found."
+        )
     dropped = sum(record.outcome(()) == "dropped" for record in records)
     if dropped:
         were = "was" if dropped == 1 else "were"
@@ -267,6 +269,7 @@ def conclusions(terms: Terms, learned: Learned, records: list[Record], reached: 
         "That an attribute causes anything: the model predicts.",
         "Confidence intervals of the coefficients: the same examples chose the attributes, so that these are often too "
         "large.",
+        "An interval or a test of drift, if the study was closed because of it: both hold at one look.",
         "How well it predicts at another place or time, or with other devices.",
     ]
     return Conclusions(tuple(may), tuple(may_not))

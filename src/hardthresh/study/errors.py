@@ -25,7 +25,10 @@ class QuestionBack(InvalidInputError):
             f"{name} is {value:g}{f' {unit}' if unit else ''}, outside of {low:g} to {high:g}"
             for name, value, low, high, unit in doubts
         )
-        super().__init__(f"{listed}: look again; confirm the value if it is right, correct it, or report it missing")
+        super().__init__(
+            f"{listed}: look again; confirm the value if it is right, correct it, or report it missing; nothing was "
+            "stored"
+        )
 
 
 class LateAnswer(HardThreshError):

@@ -158,10 +158,9 @@ class StudyLog(DatabaseFile):
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
         """Yield a transaction that sees the file as it is now, and cannot write."""
-        with self.connected() as connection:  # a reader undoes what a killed writer left half written
+        with self.connected() as connection, self.explained("read"):  # it undoes what a killed writer left half written
             self.patiently(lambda: self._begin(connection, "BEGIN"), _WAIT)
-            with self.explained("read"):
-                yield Transaction(self, connection)
+            yield Transaction(self, connection)
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:

@@ -40,8 +40,8 @@ class Record:
         The names of values that were corrected.
     corrections : int
         How often it was corrected.
-    skipped, withdrawn : bool
-        What else became of it.
+    dropped, skipped, withdrawn : bool
+        What else became of it: something could not be measured, so it was not learned from; it was skipped, withdrawn.
     reason : str
         The last that was given.
     """
@@ -59,6 +59,7 @@ class Record:
     bought: frozenset[str] = frozenset()
     corrected: frozenset[str] = frozenset()
     corrections: int = 0
+    dropped: bool = False
     skipped: bool = False
     withdrawn: bool = False
     reason: str = ""
@@ -79,7 +80,7 @@ class Record:
         """Return what became of the example, given the questions that were learned from."""
         if self.state != "answered":
             return self.state
-        if self.lacking:
+        if self.dropped or self.lacking:
             return "dropped"
         return "learned" if self.number in learned else "waiting"
 
@@ -115,6 +116,7 @@ class Record:
                     told=told,
                     bought=self._bought(event),
                     answered_at=event.at if whole else None,
+                    dropped=whole and None in values.values(),
                 )
             case "corrected":
                 return replace(

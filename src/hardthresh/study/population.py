@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, ndtr, ndtri
 
 from hardthresh.core.checking import checked_integer, checked_number
-from hardthresh.core.errors import InvalidInputError, format_value
+from hardthresh.core.errors import InvalidInputError, format_value, plural
 from hardthresh.core.numbers import number, percent
 from hardthresh.core.typing import Array
 from hardthresh.limited.algorithms.moments import Moments
@@ -118,10 +118,27 @@ class Guess:
             most = min(self.terms.n_nonzero_coefs, usable_columns(self.terms).size)
             checked_integer("needed", self.needed, 1, most, "the number of columns that a prediction may need")
         else:
-            for name in self.needed:
-                self.terms.attribute(name)
-            if not self._named.size:
-                raise InvalidInputError("needed must name attributes, or be the number of columns with an effect")
+            self._check_names(self.needed)
+
+    def _check_names(self, names: Iterable[str]) -> None:
+        terms = self.terms
+        for name in names:
+            if terms.attribute(name) is terms.target:
+                raise InvalidInputError(f"needed must name attributes, and {format_value(name)} is the target")
+        if not self._named.size:
+            raise InvalidInputError("needed must name attributes, or be the number of columns with an effect")
+        if self._named.size > terms.n_nonzero_coefs:
+            raise InvalidInputError(
+                f"needed names attributes with {plural(self._named.size, 'column')}, but n_nonzero_coefs = "
+                f"{terms.n_nonzero_coefs} in the terms: no study can find them all; name fewer, or raise it"
+            )
+        cost, limit = terms.cost_model.cost(self._named), prediction_limit(terms)
+        if not terms.cost_model.within_budget(cost, limit) or not np.isin(self._named, usable_columns(terms)).all():
+            raise InvalidInputError(
+                f"the attributes that needed names cost {terms.money(cost)}, and a prediction may cost "
+                f"{terms.money(limit)}, beside the exploration of the others: no study can find them all; name cheaper "
+                "ones, or raise prediction_budget or budget_per_example"
+            )
 
     @cached_property
     def _named(self) -> Array:

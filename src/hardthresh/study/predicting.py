@@ -177,6 +177,15 @@ class Prediction:
     value: float
     cautions: tuple[str, ...]
 
+    def to_dict(self, terms: Terms) -> dict[str, Any]:
+        """Return it in plain types, for JSON; of two classes the more likely one, and the probabilities of both."""
+        target = terms.target
+        about: dict[str, Any] = {"target": target.name, "unit": target.unit, "cautions": list(self.cautions)}
+        if terms.is_class:
+            probability = dict(zip(target.levels, (1 - self.value, self.value), strict=True))
+            return {**about, "prediction": target.levels[int(self.value > 0.5)], "probability": probability}
+        return {**about, "prediction": self.value}
+
 
 def predict(terms: Terms, model: Predictor, typed: Mapping[str, Any]) -> Prediction:
     """Return the prediction from typed values.

@@ -104,7 +104,7 @@ class Progress:
     settled : bool
         Whether that is half of all examples or more, and every chosen column looks needed.
     level : float
-        The confidence of the bands.
+        The confidence of the bands, each at one look.
     """
 
     examples: int
@@ -121,10 +121,10 @@ class Progress:
             return "No example has been learned from yet."
         lines = [
             f"Errors on the latest {self.window} of {self.examples} examples, predicted before they were learned from "
-            f"({percent(self.level)} intervals):",
+            f"({percent(self.level)} intervals at one look):",
             *(f"  {error}" for error in self.errors),
             f"  {self._verdict()}",
-            f"Chosen: {self._choice()}",
+            self.choice,
             *(f"  {column}" for column in self.chosen),
         ]
         return "\n".join(lines)
@@ -137,20 +137,22 @@ class Progress:
     def _verdict(self) -> str:
         gain = self.errors[0].gain
         if gain.low > 0:
-            return "The predictions are better than those without attributes."
+            return "At this look, the predictions are better than those without attributes."
         if gain.high < 0:
-            return "The predictions are worse than those without attributes."
+            return "At this look, the predictions are worse than those without attributes."
         return "The predictions cannot be told from those without attributes yet."
 
-    def _choice(self) -> str:
+    @property
+    def choice(self) -> str:
+        """Whether the choice of attributes looks settled, in a sentence."""
         if not self.support:
-            return "nothing, there is no model with attributes yet."
-        same = f"the same for the latest {self.same_for} examples"
+            return "No attribute is chosen yet."
+        latest = f"the latest {self.same_for:,} of {self.examples:,} examples"
         if self.settled:
-            return f"{same}, and each looks needed: this looks settled."
+            return f"The choice of attributes is the same for {latest}, and each looks needed: it looks settled."
         if self.same_for >= SETTLED * self.examples:
-            return f"{same}, but not all of them look needed: this is not settled."
-        return f"{same} only: this is not settled."
+            return f"The choice of attributes is the same for {latest}, but not all look needed: it is not settled."
+        return f"The choice of attributes is the same for only {latest}: it is not settled."
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything in plain types, for JSON."""
@@ -198,12 +200,13 @@ def progress(learned: Learned, *, level: float = LEVEL) -> Progress:
 
     Notes
     -----
-    The band assumes that the examples are independent and come in no order, and that the model hardly changes within
-    the window; it is about the mean of the models of the window, and the present model is rarely worse. A share of
-    errors has Wilson's interval. Without attributes, numbers are predicted by the mean of the targets before (0 at
-    first), and classes by their shares, (n_1 + 1/2)/(n + 1). Probabilities are kept 1e-15 away from 0 and 1, as the
-    log loss would be infinite. Whether a chosen column is needed is tested on the examples since the choice last
-    changed, so that the choice does not spoil the test: by linear regression with the standard errors HC3. A column
+    The band holds at one look: if a study is closed because a band looks good, it is too good. It assumes that the
+    examples are independent and come in no order, and that the model hardly changes within the window; it is about the
+    mean of the models of the window, and the present model is rarely worse. A share of errors has Wilson's interval.
+    Without attributes, numbers are predicted by the mean of the targets before (0 at first), and classes by their
+    shares, (n_1 + 1/2)/(n + 1). Probabilities are kept 1e-15 away from 0 and 1, as the log loss would be infinite.
+    Whether a chosen column is needed is tested on the examples since the choice last changed, which were not there when
+    it was made; that it survived depends on them. The test is linear regression with the standard errors HC3. A column
     that stands in for another one looks needed, too; that a choice is settled is a heuristic. Cost: O(n s^2) operations
     for s chosen columns. ``benchmarks/study.py`` measures how often bands cover, and how often settled choices are
     right.

@@ -79,8 +79,10 @@ def panel_price(name: str, entry: Mapping[str, Any]) -> float:
 def read_attribute(name: str, entry: Mapping[str, Any]) -> Attribute:
     """Return an attribute from its table in the TOML file."""
     checked_name("the name of an attribute", name)
-    if "=" in name or name != name.strip():
-        raise InvalidInputError(f"the name of an attribute has no '=' and no blanks at its ends, got {name!r}")
+    if "=" in name or "," in name or name != name.strip():
+        raise InvalidInputError(
+            f"the name of an attribute has no '=', no comma and no blanks at its ends, got {name!r}"
+        )
     where = f"attribute {name!r}"
     check_keys(where, entry, ["kind", "unit", "units", "range", "possible", "levels", "panel", "price", "help"])
     kind = entry.get("kind", "number")
@@ -96,6 +98,8 @@ def read_attribute(name: str, entry: Mapping[str, Any]) -> Attribute:
     units = entry.get("units", {})
     if not isinstance(units, dict):
         raise InvalidInputError(f"the units of {where} must be a table, such as {{ 'mg/dl' = 88.42 }}")
+    if entry.get("unit") in units:
+        raise InvalidInputError(f"{where} has the unit {entry['unit']!r} among its other units: leave it out there")
     if units and not entry.get("unit"):
         raise InvalidInputError(f"{where} has other units: give its own unit too")
     limits = {name: _limits(f"the {name} of {where}", entry[name]) for name in ("range", "possible") if name in entry}

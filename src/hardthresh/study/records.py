@@ -10,7 +10,7 @@ import numpy as np
 from hardthresh.core.typing import Array
 from hardthresh.limited.relearning import Batch, BatchValues, Lesson
 
-from .state import Question
+from .question import Question
 from .terms import Terms
 
 
@@ -40,6 +40,17 @@ class Receipt:
     learned: bool = False
     needed: tuple[str, ...] = ()
     cost: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything in plain types, for JSON."""
+        return {
+            "event": self.event,
+            "question": self.number,
+            "complete": self.complete,
+            "learned": self.learned,
+            "needed": list(self.needed),
+            "cost": self.cost,
+        }
 
 
 @dataclass(frozen=True)
@@ -82,6 +93,21 @@ class Status:
     open: tuple[Question, ...]
     chosen: tuple[str, ...]
     closed: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything in plain types, for JSON: the open questions by their numbers."""
+        return {
+            "closed": self.closed,
+            "answered": self.answered,
+            "dropped": self.dropped,
+            "asked": self.asked,
+            "open": [question.number for question in self.open],
+            "spent": self.spent,
+            "reserved": self.reserved,
+            "left": self.left,
+            "chosen": list(self.chosen),
+            "events": self.events,
+        }
 
 
 @dataclass(frozen=True, eq=False)

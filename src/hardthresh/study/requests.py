@@ -15,8 +15,9 @@ from hardthresh.core.typing import is_integer
 
 from .errors import BudgetUsed, LateAnswer, NothingToAsk, RepeatedKey, StudyClosed
 from .log import Event, Transaction
+from .question import Question
 from .reading import checked_name
-from .state import Question, StudyState
+from .state import StudyState
 from .terms import Terms
 
 

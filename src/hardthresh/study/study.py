@@ -16,6 +16,7 @@ from hardthresh.storage import to_bytes
 
 from .errors import QuestionBack
 from .log import Event, StudyLog, Transaction
+from .question import Question
 from .reading import checked_name
 from .records import Learned, Receipt, Status, learned_examples
 from .requests import (
@@ -30,7 +31,7 @@ from .requests import (
     question_number,
     repeated,
 )
-from .state import Question, StudyState, history
+from .state import StudyState, history
 from .terms import Terms
 from .transactions import StudyFile
 
@@ -267,7 +268,7 @@ class Study(StudyFile):
         who : str
             The person.
         bought : iterable of str
-            The names of attributes that must be paid all the same, besides those that were told.
+            The names of attributes, or of panels, that must be paid all the same, besides those that were told.
         reason : str
             Why.
         key : str, optional
@@ -283,14 +284,15 @@ class Study(StudyFile):
         LateAnswer, InvalidInputError, StudyClosed
             As in `tell`.
         """
-        number, names = question_number(number), self._known_names(bought)
+        number, given = question_number(number), sorted({bought} if isinstance(bought, str) else {*bought})
 
         def skipped(state: StudyState, transaction: Transaction) -> dict[str, Any]:
             question = held_question(transaction, state, number, who)
+            names = self._bought_names(given, question)
             self._check_asked(question, names)
             return {"bought": sorted(names), "reason": checked_text(reason)}
 
-        return self._about(number, who, "skipped", skipped, ("skip", number, sorted(names), reason), key=key)
+        return self._about(number, who, "skipped", skipped, ("skip", number, given, reason), key=key)
 
     def give_back(self, number: int, who: str, *, reason: str = "", key: str | None = None) -> Receipt:
         """Give back a question, so that another person may have it; anybody may give back any question.
@@ -343,6 +345,8 @@ class Study(StudyFile):
 
         If the example was learned from, everything is learned again from the corrected values: the questions that were
         asked stay as they were, and the present coefficients and the next questions are those of the corrected values.
+        An example that was not learned from, because a value could not be measured or it was skipped, stays out, since
+        another one took its place.
 
         Parameters
         ----------
@@ -376,7 +380,7 @@ class Study(StudyFile):
         doubts: list[QuestionBack] = []
 
         def corrected(state: StudyState, transaction: Transaction) -> dict[str, Any]:
-            question = self._answered(transaction, state, number)
+            question, dropped = self._answered(transaction, state, number)
             self._check_subject(transaction, state, question, subject)
             parsed = {} if subject is not None and not values else self._parsed(question, values)
             for name in parsed.keys() - question.values.keys():
@@ -389,6 +393,7 @@ class Study(StudyFile):
                 "old": {name: question.values[name] for name in parsed},
                 "old subject": question.subject if subject is not None else None,
                 "confirmed": sorted(confirmed & parsed.keys()),
+                "dropped": dropped,
                 "reason": checked_reason(reason),
             }
 
@@ -422,7 +427,7 @@ class Study(StudyFile):
         Raises
         ------
         InvalidInputError
-            If it was not answered, or is not learned from.
+            If nothing was told of it, it is open, or it was withdrawn before.
         StudyClosed
             If the study is closed.
         """
@@ -431,8 +436,8 @@ class Study(StudyFile):
         def withdrawn(state: StudyState, transaction: Transaction) -> dict[str, Any]:
             if number in state.open:
                 raise InvalidInputError(f"question {number} is still open; skip it instead")
-            self._answered(transaction, state, number)
-            return {"reason": checked_reason(reason)}
+            _, dropped = self._answered(transaction, state, number)
+            return {"dropped": dropped, "reason": checked_reason(reason)}
 
         return self._about(number, who, "withdrawn", withdrawn, ("withdraw", number, reason), key=key)
 
@@ -468,8 +473,8 @@ class Study(StudyFile):
             if held:
                 numbers = ", ".join(str(question.number) for question in held[:5])
                 raise InvalidInputError(
-                    f"{plural(len(held), 'question')} (such as {numbers}) are open: answer, skip or give them back "
-                    "before you close the study"
+                    f"answer, skip or give back {plural(len(held), 'open question')} before you close the study, such "
+                    f"as {numbers}"
                 )
             return {"reason": checked_text(reason)}
 
@@ -501,7 +506,7 @@ class Study(StudyFile):
             state = self._caught_up(transaction)
             if self._learned is None or self._learned[0] != state.changed:
                 batches = history(self.terms, transaction, state.event)
-                _, lessons = relearned(state.learner, batches)
+                _, lessons = relearned(state.learner, batches, self.terms.examples)
                 self._learned = state.changed, learned_examples(self.terms, batches, lessons)
             return self._learned[1]
 
@@ -548,14 +553,16 @@ class Study(StudyFile):
         """
         with self._log.reading() as transaction:
             copy = transaction.copy()
-        copy.verify()
-        state, batches = StudyState.begin(self.terms), []
-        for event in copy.events():
-            outcome = state.apply(event, copy)
-            if isinstance(outcome, Batch):
-                batches.append((event.number, to_bytes(outcome).decode()))
-        stored = StudyState.load(self.terms, copy.learner)
-        for event in copy.events(stored.event):
-            stored.apply(event, copy)
-        if batches != copy.batches() or to_bytes(state.learner) != to_bytes(stored.learner):
+        with self._log.explained("read"):
+            copy.verify()
+            state, batches = StudyState.begin(self.terms), []
+            for event in copy.events():
+                outcome = state.apply(event, copy)
+                if isinstance(outcome, Batch):
+                    batches.append((event.number, to_bytes(outcome).decode()))
+            stored = StudyState.load(self.terms, copy.learner)
+            for event in copy.events(stored.event):
+                stored.apply(event, copy)
+            known = copy.batches()
+        if batches != known or to_bytes(state.learner) != to_bytes(stored.learner):
             raise HardThreshError(f"the events of {self.path} do not give what was learned in it; restore a copy")

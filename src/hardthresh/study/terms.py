@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
+from unicodedata import normalize
 
 from hardthresh.core.checking import checked_integer, checked_number
 from hardthresh.core.errors import InvalidInputError, format_value
@@ -27,6 +28,12 @@ from .reading import (
     suggestion,
     text_of,
 )
+
+EXPORTED = (
+    *("question", "state", "holder", "asked_at", "answered_at", "subject"),
+    *("cost", "prediction", "missing", "corrected", "reason"),
+)
+"""The columns that an export of answers has besides those of the attributes and the target."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +114,7 @@ class Terms:
             If the file cannot be read.
         """
         try:
-            return cls.parse(Path(path).read_text(encoding="utf-8"))
+            return cls.parse(Path(path).read_text(encoding="utf-8-sig"))
         except UnicodeDecodeError as error:
             raise InvalidInputError(f"{path} is not a text in UTF-8: {error}") from error
         except InvalidInputError as error:
@@ -161,8 +168,15 @@ class Terms:
                 )
         for name in self.panels.keys() - {attribute.panel for attribute in self.attributes}:
             raise InvalidInputError(f"panel {name!r} has no attributes")
-        if len(set(self.columns)) < len(self.columns):
-            raise InvalidInputError("two columns have the same name: rename an attribute or a level")
+        alike: dict[str, str] = {}
+        for name in [*self.columns, self.target.name]:
+            other = alike.setdefault(normalize("NFKC", name).casefold(), name)
+            if other is not name:
+                raise InvalidInputError(
+                    f"{other!r} and {name!r} look alike: rename an attribute, a level or the target"
+                )
+            if name in EXPORTED:
+                raise InvalidInputError(f"{name!r} is the name of a column of the export: choose another one")
         self.estimator.start(len(self.columns), self.columns)  # checks s, the prices and the budgets
         if self.total_budget is not None and self.total_budget < self.budget_per_example:
             raise InvalidInputError(

@@ -18,10 +18,11 @@ from hardthresh.storage import to_bytes
 
 from .errors import QuestionBack
 from .log import Event, StudyLog, Transaction
+from .question import Question
 from .reading import checked_name, suggestion
 from .records import Learned, Receipt
 from .requests import age, check_open, digest, now, repeated
-from .state import Question, StudyState, Values, stored_batches
+from .state import StudyState, Values
 from .terms import Terms
 
 
@@ -60,6 +61,11 @@ class StudyFile:
         if state is None:
             state = StudyState.load(self.terms, transaction.learner)
         self._state = None  # if an event cannot be applied, the next attempt begins with the stored learner
+        if transaction.last < state.event:
+            raise InvalidInputError(
+                f"{self.path} is damaged: it ends with event {transaction.last}, and event {state.event} was learned "
+                "from; restore a copy"
+            )
         for event in transaction.events(state.event):
             state.apply(event, transaction)
         self._state = state
@@ -131,7 +137,7 @@ class StudyFile:
             event=event.number,
             number=question.number,
             complete=not question.needed and not closed,
-            learned=not (question.needed or question.lacking or closed),
+            learned=not (question.needed or question.lacking or closed or event.body.get("dropped", False)),
             needed=() if closed else question.needed,
             cost=state.price_of(question.bought),
         )
@@ -195,6 +201,14 @@ class StudyFile:
     def _known_names(self, names: Iterable[str]) -> set[str]:
         return {self.terms.attribute(name).name for name in ([names] if isinstance(names, str) else names)}
 
+    def _bought_names(self, names: Iterable[str], question: Question) -> set[str]:
+        """Return the names of attributes; that of a panel stands for what was asked for of it."""
+        bought: set[str] = set()
+        for name in [names] if isinstance(names, str) else names:
+            members = {attribute.name for attribute in question.attributes if attribute.panel == name}
+            bought |= members if name in self.terms.panels and members else self._known_names([name])
+        return bought
+
     def _doubted(self, values: Values, confirmed: set[str]) -> QuestionBack | None:
         """Return the question back about values outside of their ranges."""
         doubts = []
@@ -221,19 +235,14 @@ class StudyFile:
                     "one, or correct the subject of that question"
                 )
 
-    def _answered(self, transaction: Transaction, state: StudyState, number: int) -> Question:
-        """Return a question of which something was told, and which is or will be learned from."""
+    def _answered(self, transaction: Transaction, state: StudyState, number: int) -> tuple[Question, bool]:
+        """Return a question of which something was told, and whether it is not, and will not be, learned from."""
         if number in state.open:
-            return state.open[number]
+            return state.open[number], False
         question = self._question_of(transaction, state, number)
         actions = {event.action for event in transaction.events(question=number)}
         if "withdrawn" in actions:
-            raise InvalidInputError(f"question {number} was withdrawn, and is not learned from")
-        learned = not question.lacking or any(
-            number in batch.examples for batch in stored_batches(transaction, state.event)
-        )
-        if "skipped" in actions or question.needed or not learned:
-            raise InvalidInputError(
-                f"question {number} was not answered whole, so another example took its place; it is not learned from"
-            )
-        return question
+            raise InvalidInputError(f"question {number} was withdrawn, which cannot be undone")
+        if not question.values:
+            raise InvalidInputError(f"nothing was told of question {number}")
+        return question, not state.learns_from(number, transaction)

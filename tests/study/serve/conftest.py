@@ -6,7 +6,7 @@ import pytest
 from serve_helpers import TERMS, TOKEN, hidden, served_by, signed_in
 
 from hardthresh.study import Study, Terms
-from hardthresh.study.serve.desk import Desk
+from hardthresh.study.serve.study_thread import StudyThread
 
 
 @pytest.fixture
@@ -20,8 +20,8 @@ def path(tmp_path):
 def served(path):
     """The study with a way to reach it: `client` for anybody, and the clock of its limits."""
     clock = SimpleNamespace(now=0.0)
-    with Desk(path) as desk:
-        yield SimpleNamespace(path=path, clock=clock, client=served_by(desk, lambda: clock.now))
+    with StudyThread(path) as thread:
+        yield SimpleNamespace(path=path, clock=clock, client=served_by(thread, lambda: clock.now))
 
 
 @pytest.fixture

@@ -147,6 +147,17 @@ expect("a part to be saved", (await text()).includes("Still needed: sodium"));
 expect("the draft to be gone", !(await tab.evaluate(() => Object.keys(localStorage).some((name) => name.startsWith("hardthresh:")))));
 await look("part_saved");
 
+// --- what is typed survives a notice about something else ---
+await tab.locator("[name='value:sodium']").fill("139");
+await tab.goto(`${origin}${question}?correct=1`);
+await tab.locator("[name='value:temperature']").fill("37.5");
+await tab.locator("[name='reason']").fill("read again");
+await tabTo("Correct");
+await pressEnter();
+expect("a notice", (await text()).includes("was corrected"));
+expect("the draft to be there", (await tab.locator("[name='value:sodium']").inputValue()) === "139");
+await tab.locator("[name='value:sodium']").fill("");
+
 // --- the rest ---
 const REST = { sodium: "140", CRP: "12.5", "base excess": "-1.5", stay: "6" };
 for (const [name, value] of Object.entries(REST)) {

@@ -1,6 +1,8 @@
 """The API: questions, answers, their repetition, and its description."""
 
 import json
+import sqlite3
+from contextlib import closing
 
 import pandas
 import pytest
@@ -8,6 +10,8 @@ from serve_helpers import ANSWER, TOKEN, content
 from sklearn.exceptions import ConvergenceWarning
 
 from hardthresh.study import Study
+
+AUTHORIZED = {"Authorization": f"Bearer {TOKEN}"}
 
 
 def test_a_question_is_asked_answered_in_parts_and_learned_from(post):
@@ -119,6 +123,27 @@ def test_every_path_of_the_description_is_served(served):
         for method in operations:
             answer = served.client().request(method, path, headers={"Authorization": f"Bearer {TOKEN}"})
             assert answer.status_code in (200, 422), path
+
+
+def test_a_busy_file_is_no_conflict(served, post, monkeypatch):
+    monkeypatch.setattr("hardthresh.study.log._WAIT", 0.0)
+    before = content(served.path)
+    with closing(sqlite3.connect(served.path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        answer = served.client().post("/api/ask", json={"who": "Ann"}, headers=AUTHORIZED)
+    assert (answer.status_code, answer.json()["error"]) == (503, "Busy")
+    assert int(answer.headers["retry-after"]) > 0
+    assert content(served.path) == before
+    assert post("ask", {"who": "Ann"})[0] == 200
+
+
+def test_a_file_that_cannot_be_written_is_no_conflict(served, monkeypatch):
+    def full(self, connection, how):
+        raise sqlite3.DatabaseError("database or disk is full")
+
+    monkeypatch.setattr("hardthresh.study.log.StudyLog._begin", full)
+    answer = served.client().post("/api/ask", json={"who": "Ann"}, headers=AUTHORIZED)
+    assert (answer.status_code, "disk is full" in answer.json()["message"]) == (503, True)
 
 
 def test_answers_are_json_without_numbers_that_json_lacks(served):

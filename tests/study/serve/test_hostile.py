@@ -4,7 +4,10 @@ import asyncio
 from urllib.parse import urlencode
 
 import pytest
-from serve_helpers import ANSWER, TOKEN, content, hidden
+from serve_helpers import ADDRESS, ANSWER, TOKEN, content, hidden
+from starlette.testclient import TestClient
+
+from hardthresh.study.serve.security import HEADERS, SecurityMiddleware
 
 DEEP = "[" * 100_000
 SQL = "x'); DROP TABLE events; --"
@@ -83,20 +86,32 @@ def test_texts_are_stored_as_they_are_and_never_become_SQL_or_HTML(served, perso
     assert content(served.path)[-1][1] == "told"
 
 
-def test_wrong_tokens_are_refused_and_then_no_longer_compared(served, asked, api):
+def test_wrong_tokens_are_refused_and_told_to_wait_and_the_right_one_is_not(served, asked, api):
     wrong = {"no": {}, "empty": {"Authorization": "Bearer "}, "other scheme": {"Authorization": f"Basic {TOKEN}"}}
     for headers in wrong.values():
         assert api.post("/api/ask", json={"who": "Eve"}, headers=headers).status_code == 401
     for guess in ["x", TOKEN[:-1], TOKEN + "x", TOKEN.upper(), "é" * 9, "' OR 1=1 --", "0", "1", "2", "3"]:
         answer = api.post("/api/ask", json={"who": "Eve"}, headers={"Authorization": f"Bearer {guess}".encode()})
         assert (answer.status_code, answer.json()["error"]) == (401, "WrongToken")
-    answer = api.post("/api/ask", json={"who": "Eve"}, headers=AUTHORIZED)
+    answer = api.post("/api/ask", json={"who": "Eve"}, headers={"Authorization": "Bearer x"})
     assert (answer.status_code, answer.json()["error"]) == (429, "TooManyWrongTokens")
     assert answer.headers["retry-after"] == "60"
     assert api.get("/?token=x").status_code == 429
     assert content(served.path) == asked
-    served.clock.now = 60.5
     assert api.get("/api/status", headers=AUTHORIZED).status_code == 200
+    assert api.get(f"/?token={TOKEN}").url.path == "/sign-in"
+    served.clock.now = 60.5
+    assert api.get("/?token=x").status_code == 401
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_another_site_can_neither_try_tokens_nor_use_one(served, site):
+    client = served.client()
+    for token in [*map(str, range(20)), TOKEN]:
+        answer = client.get(f"/?token={token}", headers={"Sec-Fetch-Site": site}, follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in")
+        assert "set-cookie" not in answer.headers
+    assert client.get("/?token=x").status_code == 401  # none of them was counted
 
 
 def test_other_hosts_and_origins_are_refused(served, asked, api, person):
@@ -114,10 +129,12 @@ def test_other_hosts_and_origins_are_refused(served, asked, api, person):
     for headers in (
         {"Origin": "https://evil.example"},
         {"Origin": "http://localhost:9999"},
+        {"Origin": "http://["},
         {"Origin": "null", "Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
     ):
-        assert api.post("/api/ask", json={"who": "Eve"}, headers={**AUTHORIZED, **headers}).status_code == 403
+        answer = api.post("/api/ask", json={"who": "Eve"}, headers={**AUTHORIZED, **headers})
+        assert (answer.status_code, answer.headers["x-frame-options"]) == (403, "DENY")
         fields = hidden(person.get("/").text)
         assert person.post("/ask", data=fields, headers=headers).status_code == 403
     assert content(served.path) == asked
@@ -225,6 +242,16 @@ def test_every_answer_forbids_what_is_not_needed(served, person, api):
     page = person.get("/study").text
     assert " style=" not in page
     assert " on" + "click" not in page
+
+
+def test_an_unexpected_error_has_the_headers_and_says_nothing_of_itself():
+    async def broken(scope, receive, send):
+        raise RuntimeError("a secret")
+
+    client = TestClient(SecurityMiddleware(broken, {"localhost"}), base_url=ADDRESS, raise_server_exceptions=False)
+    answer = client.get("/")
+    assert (answer.status_code, answer.text) == (500, "Internal Server Error")
+    assert answer.headers.items() >= {name.lower(): value for name, value in HEADERS.items()}.items()
 
 
 def test_the_session_is_a_cookie_that_scripts_and_other_sites_do_not_have(served):

@@ -10,7 +10,7 @@ import pytest
 from serve_helpers import ANSWER, TOKEN, content, hidden, served_by, signed_in
 
 from hardthresh.study import Study, Terms
-from hardthresh.study.serve.desk import Desk
+from hardthresh.study.serve.study_thread import StudyThread
 from levels import at, reaches
 from patience import PATIENCE
 
@@ -87,9 +87,9 @@ def test_a_person_measures_with_the_keyboard_on_a_telephone(ward):
         finally:
             server.terminate()
     assert run.stdout == "0 found\n", run.stdout + run.stderr
-    [told] = [event for event in Study.open(ward).events() if event.action == "corrected"]
-    assert told.body["values"] == {"age": 62.0}
-    assert told.who == "Ann <b>Bee</b>"
+    corrected = [event for event in Study.open(ward).events() if event.action == "corrected"]
+    assert [event.body["values"] for event in corrected] == [{"temperature": 37.5}, {"age": 62.0}]
+    assert {event.who for event in corrected} == {"Ann <b>Bee</b>"}
 
 
 def ask(person):
@@ -138,6 +138,27 @@ def test_units_commas_and_missing_values_reach_the_study(served, person):
     }
     answer = person.submit("/question/0", typed(stay="6"), page="/question/0")
     assert "is complete. As something could not be measured, the study learns nothing from it." in answer.text
+
+
+def test_only_the_notice_of_what_was_saved_makes_the_browser_forget_its_draft(served, person):
+    ask(person)
+    saved = person.submit("/question/0", typed(age="61"), page="/question/0").text
+    assert 'class="notice" role="status" data-saved="0"' in saved
+    form = {**hidden(person.get("/question/0?correct=1").text), **typed(age="62"), "reason": "typing error"}
+    corrected = person.post("/question/0/correct", data=form).text
+    assert 'class="notice" role="status">Question 0 was corrected' in corrected
+
+
+def test_a_subject_may_be_as_long_as_the_field_and_the_description_say(served, person):
+    assert 'id="subject" name="subject" type="text" autocomplete="off" maxlength="100"' in ask(person)
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    paths = served.client().get("/openapi.json", headers=headers).json()["paths"]
+    body = paths["/api/tell"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert body["properties"]["subject"]["maxLength"] == 100
+    assert (
+        person.submit("/question/0", {**typed(age="61"), "subject": "P" * 101}, page="/question/0").status_code == 422
+    )
+    assert "Saved" in person.submit("/question/0", {**typed(age="61"), "subject": "P" * 100}, page="/question/0").text
 
 
 def test_a_form_that_is_sent_twice_counts_once(served, person):
@@ -218,8 +239,8 @@ def test_two_classes_have_odds_and_a_probability(tmp_path):
         values = patient(rng)
         values["stay"] = "ward" if values["age"] + rng.uniform(-10, 10) > 60 else "home"
         study.tell(question.number, {name: values[name] for name in question.needed}, "Ann")
-    with Desk(study.path) as desk:
-        client = signed_in(served_by(desk)())
+    with StudyThread(study.path) as thread:
+        client = signed_in(served_by(thread)())
         page = client.get("/study").text
         assert "Odds ratio" in page
         assert "<polyline" in page
@@ -255,7 +276,7 @@ def test_the_page_and_the_api_lead_to_the_same_model(tmp_path, count):
     models = []
     for way in (through_the_page, through_the_api):
         study = Study.create(tmp_path / f"{way.__name__}.db", Terms.parse(WARD), who="Ann")
-        with Desk(study.path) as desk, served_by(desk)() as client:
+        with StudyThread(study.path) as thread, served_by(thread)() as client:
             way(client, patients)
         study.verify()
         models.append(study.model())

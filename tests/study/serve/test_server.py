@@ -1,35 +1,41 @@
 """Where a study is served, and where it is not."""
 
+import asyncio
 import shutil
 import socket
 import ssl
 import subprocess
 import sys
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import httpx2
 import pytest
 from serve_helpers import TOKEN
+from uvicorn.config import Config
+from uvicorn.server import ServerState
 
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.study.serve import run
+from hardthresh.study.serve import connections, run
 from hardthresh.study.serve.access import Access, check_token, new_token
-from hardthresh.study.serve.guard import hostname
+from hardthresh.study.serve.connections import Connection
 from hardthresh.study.serve.refusals import Refused
-from hardthresh.study.serve.server import Place
+from hardthresh.study.serve.security import hostname
+from hardthresh.study.serve.server import Endpoint
 from levels import only_at
+from patience import PATIENCE
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.7", "::", "ward.example"])
 def test_a_network_needs_tls_unless_it_is_allowed_without(path, host):
     with pytest.raises(InvalidInputError, match=r"can be reached from the network.*certificate"):
         run(path, host=host)
-    Place(host, allow_plain=True).check()
+    Endpoint(host, allow_plain=True).check()
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.7", "::1", "localhost", "LOCALHOST"])
 def test_this_machine_needs_no_tls(host):
-    Place(host).check()
+    Endpoint(host).check()
 
 
 @pytest.mark.parametrize(
@@ -55,11 +61,11 @@ def test_a_port_that_is_taken_and_a_file_that_is_not_there_are_named(path, tmp_p
 
 
 def test_the_names_of_a_server_are_its_own():
-    assert Place().hosts() == {"127.0.0.1", "localhost", "::1"}
-    assert Place("Ward.Example.", allow_plain=True).hosts() == {"ward.example"}
-    assert "study.example" in Place("0.0.0.0", names=["study.example"], allow_plain=True).hosts()
-    assert Place("0.0.0.0", names=["study.example"]).url(80) == "http://study.example:80/"
-    assert Place("::1").url(80) == "http://[::1]:80/"
+    assert Endpoint().hosts() == {"127.0.0.1", "localhost", "::1"}
+    assert Endpoint("Ward.Example.", allow_plain=True).hosts() == {"ward.example"}
+    assert "study.example" in Endpoint("0.0.0.0", names=["study.example"], allow_plain=True).hosts()
+    assert Endpoint("0.0.0.0", names=["study.example"]).url(80) == "http://study.example:80/"
+    assert Endpoint("::1").url(80) == "http://[::1]:80/"
     assert [hostname(host) for host in ("[::1]:8123", "LOCALHOST:1", "a@b", "[", "")] == [
         "::1",
         "localhost",
@@ -89,7 +95,13 @@ def test_many_addresses_and_sessions_do_not_fill_the_memory(monkeypatch):
     assert [access.session(name) is not None for name in names] == [False] * 15 + [True] * 5
 
 
-SERVE = "import sys; from hardthresh.study.serve import run; run(*sys.argv[1:2], port=0, **eval(sys.argv[2]))"
+SERVE = """
+import sys
+from hardthresh.study.serve import connections, run
+settings = eval(sys.argv[2])
+connections.PATIENCE = settings.pop("patience", connections.PATIENCE)
+run(sys.argv[1], port=0, **settings)
+"""
 
 
 @pytest.fixture
@@ -118,6 +130,33 @@ def test_a_real_server_prints_its_address_and_limits_headers(process):
         assert "server" not in answer.headers
         assert "secure" not in answer.headers["set-cookie"].lower()
         assert client.get(page, headers={"X": "x" * 100_000}).status_code == 431
+
+
+def test_a_connection_without_a_whole_request_is_closed(process):
+    address = process(patience=0.1)
+    refused = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+    for sent in (b"", b"GET /sign-in HTTP/1.1\r\nHost: loc", refused + b"GET"):
+        with socket.create_connection((address.hostname, address.port), timeout=PATIENCE) as idle:
+            idle.sendall(sent)
+            with idle.makefile("rb") as answers:
+                assert answers.read().count(b"HTTP/1.1 421") == sent.count(refused)  # and then the end
+
+
+def test_one_address_cannot_have_all_connections(monkeypatch):
+    monkeypatch.setattr(connections, "OF_ONE_ADDRESS", 2)
+    config = Config(lambda *_: None, interface="asgi3", ws="none", lifespan="off", log_config=None)
+    state, closed = ServerState(), []
+
+    async def connect():
+        for number, address in enumerate(["10.0.0.1"] * 4 + ["10.0.0.2"] + ["127.0.0.1"] * 4 + ["::1"] * 3):
+            transport = SimpleNamespace(
+                get_extra_info={"peername": (address, 1), "sockname": ("10.0.0.9", 80)}.get,
+                close=lambda number=number: closed.append(number),
+            )
+            Connection(config, state, {}, asyncio.get_running_loop()).connection_made(transport)
+
+    asyncio.run(connect())
+    assert closed == [2, 3]
 
 
 @only_at("pairs")

@@ -15,7 +15,7 @@ from ..options import names_of
 from ..tables import as_option
 from ..terminal import asks_people
 from .options import AsJson, Key, Number, StudyFile, Who, name_of
-from .printing import print_json, print_lines, print_receipt, receipt_dict, receipt_text
+from .printing import print_json, print_lines, print_receipt, receipt_text
 from .typed import QUESTION, Row, assignments, read_answers
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _tell_rows(
                 )
     finally:
         if json:
-            print_json([receipt_dict(receipt) for receipt in receipts])
+            print_json([receipt.to_dict() for receipt in receipts])
         else:
             print_lines(*(receipt_text(receipt, study) for receipt in receipts))
 

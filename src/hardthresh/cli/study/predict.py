@@ -46,11 +46,10 @@ def predict(
     if rows is None and (out is not None or row_id is not None):
         raise InvalidInputError("--out and --id are for the rows of --from FILE; leave them out")
 
-    from hardthresh.study import Study
-    from hardthresh.study.predicting import predictions, predictor
+    from hardthresh.study import Study, predicting
 
     found = Study.open(study)
-    terms, model = found.terms, predictor(found)
+    terms, model = found.terms, predicting.predictor(found)
     if model is None:
         raise InvalidInputError(f"{study} has not learned from any example yet; answer questions first")
     if model.caution:
@@ -58,21 +57,20 @@ def predict(
     needed = ", ".join(attribute.name for attribute in model.attributes)
     if rows is not None:
         records = read_records(rows)
-        predicted = predictions(model.estimator, terms, records, on_doubt=_warn)
+        predicted = predicting.predictions(model.estimator, terms, records, on_doubt=_warn)
         _write(predicted, records, terms, row_id, out, as_json=as_json, verbatim=verbatim)
         return
     if not values and needed:
         raise InvalidInputError(f"give the values that the model needs: {needed}")
-    typed = assignments(values or [])
-    for name in typed:
-        terms.attribute(name)
-    (one,) = predictions(model.estimator, terms, [("", typed)], on_doubt=_warn).tolist()
+    one = predicting.predict(terms, model, assignments(values or []))
+    for caution in one.cautions:
+        _warn(caution)
     if as_json:
-        print_json({"target": terms.target.name, _column(terms): one})
+        print_json(one.to_dict(terms))
     elif terms.is_class:
-        print_lines(f"{terms.target.name}: {terms.target.levels[1]} with probability {one:.3g}")
+        print_lines(f"{terms.target.name}: {terms.target.levels[1]} with probability {one.value:.3g}")
     else:
-        print_lines(f"{terms.target.name}: {terms.target.format(float(f'{one:.4g}'))}")
+        print_lines(f"{terms.target.name}: {terms.target.format(float(f'{one.value:.4g}'))}")
 
 
 def _warn(message: str) -> None:

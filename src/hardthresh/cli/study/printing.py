@@ -81,21 +81,9 @@ def _row(attribute: Attribute, question: Question, needed: set[str], label: str)
 
 
 def question_dict(question: Question) -> dict[str, Any]:
-    """Return a question in plain types."""
-    return {
-        "question": question.number,
-        "holder": question.holder,
-        "since": question.since,
-        "subject": question.subject,
-        "price": question.price,
-        "needed": list(question.needed),
-        "told": dict(question.values),
-        "panels": [
-            {"panel": panel, "attributes": [attribute_dict(attribute) for attribute in attributes]}
-            for panel, attributes in question.panels
-        ],
-        "target": attribute_dict(question.target),
-    }
+    """Return a question in plain types, with what is known of its attributes."""
+    definitions = [attribute_dict(attribute) for attribute in (*question.attributes, question.target)]
+    return {**question.to_dict(), "definitions": definitions}
 
 
 def attribute_dict(attribute: Attribute) -> dict[str, Any]:
@@ -128,21 +116,9 @@ def receipt_text(receipt: Receipt, study: Study) -> str:
 def print_receipt(receipt: Receipt, text: str, as_json: bool) -> None:
     """Print what became of a request: a sentence, or the reply as JSON."""
     if as_json:
-        print_json(receipt_dict(receipt))
+        print_json(receipt.to_dict())
     else:
         print_lines(text)
-
-
-def receipt_dict(receipt: Receipt) -> dict[str, Any]:
-    """Return a reply in plain types."""
-    return {
-        "event": receipt.event,
-        "question": receipt.number,
-        "complete": receipt.complete,
-        "learned": receipt.learned,
-        "needed": list(receipt.needed),
-        "cost": receipt.cost,
-    }
 
 
 def when(since: str) -> str:

@@ -40,7 +40,10 @@ def serve(
     """
     from hardthresh.study.serve import run
 
-    write_stderr(f"serving {study}; Ctrl-C ends it, and nothing that was stored is lost")
+    def announce(address: str) -> None:
+        write_stderr(f"serving {study}; Ctrl-C ends it, and nothing that was stored is lost")
+        write_stdout(f"{address}\n")
+
     run(
         study,
         host,
@@ -50,5 +53,5 @@ def serve(
         token,
         names=tuple(names_of(names)),
         allow_plain=allow_plain,
-        announce=lambda address: write_stdout(f"{address}\n"),
+        announce=announce,
     )

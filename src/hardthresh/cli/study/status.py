@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hardthresh.core.errors import plural
 from hardthresh.core.printed import PrintedTable, one_line
@@ -19,14 +19,15 @@ def status(study: StudyFile, as_json: AsJson = False) -> None:
 
     Each example is predicted before it is learned from, so the error needs no test set.
     """
-    from hardthresh.study import Study, drift, progress
+    from hardthresh.study import Study
+    from hardthresh.study.summaries import latest_progress, status_summary
 
     found = Study.open(study)
-    now, learned = found.status(), found.learned()
-    reached, shift = progress(learned), drift(learned)
+    now = found.status()
     if as_json:
-        print_json(_as_dict(found, now) | {"progress": reached.to_dict(), "drift": shift.to_dict()})
+        print_json(status_summary(found) | {"questions": [question.to_dict() for question in now.open]})
         return
+    reached, shift = latest_progress(found)
     print_lines("\n\n".join((_head(found, now), *_open(now), str(reached), str(shift))))
 
 
@@ -72,31 +73,3 @@ def _open(now: Status) -> list[str]:
     return [
         PrintedTable([plural(len(rows), "open question")], header, rows, left=("held by", "since", "subject")).to_text()
     ]
-
-
-def _as_dict(study: Study, now: Status) -> dict[str, Any]:
-    """Return the counts and the open questions in plain types."""
-    return {
-        "title": study.terms.title,
-        "closed": now.closed,
-        "events": now.events,
-        "spent": now.spent,
-        "reserved": now.reserved,
-        "left": now.left,
-        "currency": study.terms.currency,
-        "asked": now.asked,
-        "answered": now.answered,
-        "dropped": now.dropped,
-        "chosen": list(now.chosen),
-        "open": [
-            {
-                "question": question.number,
-                "holder": question.holder,
-                "since": question.since,
-                "subject": question.subject,
-                "price": question.price,
-                "needed": list(question.needed),
-            }
-            for question in now.open
-        ],
-    }

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from hardthresh.core.errors import InvalidInputError, format_value, plural
+from hardthresh.core.repeats import first_repeat, without_repeats
 
 from ..data import listed
 from ..tables import separator_of
 
 QUESTION, SUBJECT = "question", "subject"
 """What the columns are called that say which question a row answers, and of which subject."""
+_LONGEST_NUMBER = 30  # characters; arbitrary: the largest number that SQLite stores has 19 digits
 Typed: TypeAlias = dict[str, Any]
 """Texts, numbers, or None for what could not be measured, by name."""
 
@@ -107,7 +109,7 @@ def _row(place: str, record: Mapping[str, Any], roles: set[str]) -> Row:
     question = record.get(QUESTION) if QUESTION in roles else None
     subject = record.get(SUBJECT) if SUBJECT in roles else None
     if isinstance(question, str):
-        if not question.strip().isdecimal():
+        if not (question.strip().isdecimal() and len(question) <= _LONGEST_NUMBER):
             raise InvalidInputError(f"{place}: {format_value(question)} is not the number of a question")
         question = int(question)
     if question is not None and (isinstance(question, bool) or not isinstance(question, int)):
@@ -122,7 +124,7 @@ def _row(place: str, record: Mapping[str, Any], roles: set[str]) -> Row:
 
 def _json_records(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_without_repeats)
+        found = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=without_repeats)
     except ValueError as error:  # also of text that is not UTF-8, and of nested repeats
         raise InvalidInputError(f"{path} cannot be read as JSON: {error}") from error
     records = found if isinstance(found, list) else [found]
@@ -136,14 +138,6 @@ def _json_records(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
     return [(f"{path}, record {number}", record) for number, record in enumerate(records, 1)]
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} is given twice")
-    return found
-
-
 def _csv_records(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
     mark = separator_of(path, path.suffix[1:])
     try:
@@ -152,9 +146,9 @@ def _csv_records(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
     except (UnicodeDecodeError, csv.Error) as error:
         raise InvalidInputError(f"{path} cannot be read as CSV: {error}") from error
     header, *rows = [line for line in lines if any(line)] or [[]]
-    repeated = [name for place, name in enumerate(header) if name in header[:place]]
-    if repeated:
-        raise InvalidInputError(f"{path} has two columns {repeated[0]!r}; leave one of them out")
+    repeated = first_repeat(header)
+    if repeated is not None:
+        raise InvalidInputError(f"{path} has two columns {repeated!r}; leave one of them out")
     for number, cells in enumerate(rows, 1):
         if len(cells) > len(header):
             raise InvalidInputError(

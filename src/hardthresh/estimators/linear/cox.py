@@ -185,7 +185,7 @@ class SparseCoxRegression(RegressorMixin, StratifiedModel):
         return concordance(given.y, u, weights)
 
     def predict_cumulative_hazard(self, X: Any, times: Any = None, offset: Any = None, strata: Any = None) -> Any:
-        """Return the cumulative hazard of each row at given times, shape (n_samples, n_times).
+        r"""Return the cumulative hazard of each row at given times, shape (n_samples, n_times).
 
         Parameters
         ----------

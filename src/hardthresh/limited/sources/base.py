@@ -118,6 +118,11 @@ class Examples:
         indices : int array
             The attributes, each in 0 .. d - 1.
 
+        Returns
+        -------
+        array, shape (len(self), len(indices))
+            The values.
+
         Raises
         ------
         BudgetError

@@ -21,6 +21,10 @@ _PAUSE = 0.01  # seconds between two attempts; arbitrary: short for a person, lo
 _STALLED = 10.0  # seconds after which a waiting commit warns; arbitrary
 
 
+class BusyError(HardThreshError):
+    """Another program holds the lock of a database file for longer than the time to wait."""
+
+
 class DatabaseFile:
     """An SQLite database file.
 
@@ -118,7 +122,7 @@ class DatabaseFile:
         action : callable
             It is called until SQLite reports no lock.
         timeout : float or None
-            Seconds after which HardThreshError is raised; None for no limit.
+            Seconds after which BusyError is raised; None for no limit.
         stalled : str, optional
             The text of a RuntimeWarning that is given after ten seconds.
         """
@@ -131,7 +135,7 @@ class DatabaseFile:
                     raise
                 waited = time.monotonic() - start
                 if timeout is not None and waited >= timeout:
-                    raise HardThreshError(
+                    raise BusyError(
                         f"another program has used {self.path} for {timeout:g} seconds: wait for it or end it, "
                         "or give a longer timeout"
                     ) from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
@@ -11,15 +10,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from ..records import Receipt
-from ..state import Question
+from hardthresh.core.errors import InvalidInputError
+
+from ..predicting import predict, predictor
 from ..study import Study
+from ..summaries import model_summary, status_summary
 from .access import Access
-from .desk import Desk
-from .facts import model_facts, predicted, status_facts
+from .bodies import REQUIRED, Fields, address_of, json_of
 from .openapi import document
-from .reading import REQUIRED, Fields, address_of, json_of
 from .refusals import UNPROCESSABLE, Refused
+from .study_thread import StudyThread
 
 Work = Callable[[Study], Any]
 
@@ -37,13 +37,13 @@ def bearer(request: Request, access: Access) -> None:
     access.check(given.strip(), address_of(request))
 
 
-def routes(desk: Desk, access: Access) -> list[Route]:
+def routes(thread: StudyThread, access: Access) -> list[Route]:
     """Return the routes below /api, and that of the document which describes them."""
 
     def get(path: str, read: Callable[[Study, Request], Any]) -> Route:
         async def answer(request: Request) -> Response:
             bearer(request, access)
-            return JSONResponse(finite(await desk(lambda study: read(study, request))))
+            return JSONResponse(finite(await thread(lambda study: read(study, request))))
 
         return Route(path, answer, methods=["GET"])
 
@@ -53,17 +53,17 @@ def routes(desk: Desk, access: Access) -> list[Route]:
             fields = Fields(await json_of(request))
             work = read(fields, key_of(request))
             fields.finish()
-            return JSONResponse(finite(await desk(work)))
+            return JSONResponse(finite(await thread(work)))
 
         return Route(path, answer, methods=["POST"])
 
     async def describe(request: Request) -> Response:
         bearer(request, access)
-        return JSONResponse(document(desk.terms))
+        return JSONResponse(document(thread.terms))
 
     return [
-        get("/api/status", lambda study, _: status_facts(study)),
-        get("/api/model", lambda study, _: model_facts(study)),
+        get("/api/status", lambda study, _: status_summary(study)),
+        get("/api/model", lambda study, _: model_summary(study)),
         get("/api/questions", _open_questions),
         post("/api/ask", _ask),
         post("/api/tell", _tell),
@@ -99,69 +99,52 @@ def finite(found: Any) -> Any:
     return found
 
 
-def question_facts(question: Question) -> dict[str, Any]:
-    """Return a question as the API sends it."""
-    return {
-        "question": question.number,
-        "attributes": [attribute.name for attribute in question.attributes],
-        "panels": [
-            {"panel": panel, "attributes": [attribute.name for attribute in attributes]}
-            for panel, attributes in question.panels
-        ],
-        "price": question.price,
-        "holder": question.holder,
-        "since": question.since,
-        "subject": question.subject,
-        "values": dict(question.values),
-        "needed": list(question.needed),
-    }
-
-
-def receipt_facts(receipt: Receipt) -> dict[str, Any]:
-    """Return a receipt as the API sends it."""
-    facts = asdict(receipt)
-    return {"event": facts.pop("event"), "question": facts.pop("number"), **facts}
-
-
 def _open_questions(study: Study, request: Request) -> dict[str, Any]:
     who = request.query_params.get("who")
     questions = [question for question in study.status().open if who is None or question.holder == who]
-    return {"questions": [question_facts(question) for question in questions]}
+    return {"questions": [question.to_dict() for question in questions]}
 
 
 def _ask(fields: Fields, key: dict[str, str]) -> Work:
     who, count = fields.text("who", REQUIRED), fields.integer("count", 1)
-    return lambda study: {"questions": [question_facts(question) for question in study.ask(who, count, **key)]}
+    return lambda study: {"questions": [question.to_dict() for question in study.ask(who, count, **key)]}
 
 
 def _tell(fields: Fields, key: dict[str, str]) -> Work:
     who, number, values = fields.text("who", REQUIRED), fields.integer("question"), fields.values("values")
     confirmed, subject = fields.texts("confirmed"), fields.text("subject")
-    return lambda study: receipt_facts(study.tell(number, values, who, confirmed=confirmed, subject=subject, **key))
+    return lambda study: study.tell(number, values, who, confirmed=confirmed, subject=subject, **key).to_dict()
 
 
 def _skip(fields: Fields, key: dict[str, str]) -> Work:
     who, number = fields.text("who", REQUIRED), fields.integer("question")
     bought, reason = fields.texts("bought"), fields.text("reason", "")
-    return lambda study: receipt_facts(study.skip(number, who, bought=bought, reason=reason, **key))
+    return lambda study: study.skip(number, who, bought=bought, reason=reason, **key).to_dict()
 
 
 def _give_back(fields: Fields, key: dict[str, str]) -> Work:
     who, number, reason = fields.text("who", REQUIRED), fields.integer("question"), fields.text("reason", "")
-    return lambda study: receipt_facts(study.give_back(number, who, reason=reason, **key))
+    return lambda study: study.give_back(number, who, reason=reason, **key).to_dict()
 
 
 def _correct(fields: Fields, key: dict[str, str]) -> Work:
     who, number, values = fields.text("who", REQUIRED), fields.integer("question"), fields.values("values")
     reason, confirmed = fields.text("reason", REQUIRED), fields.texts("confirmed")
-    return lambda study: receipt_facts(study.correct(number, values, who, reason=reason, confirmed=confirmed, **key))
+    return lambda study: study.correct(number, values, who, reason=reason, confirmed=confirmed, **key).to_dict()
 
 
 def _withdraw(fields: Fields, key: dict[str, str]) -> Work:
     who, number, reason = fields.text("who", REQUIRED), fields.integer("question"), fields.text("reason", REQUIRED)
-    return lambda study: receipt_facts(study.withdraw(number, who, reason=reason, **key))
+    return lambda study: study.withdraw(number, who, reason=reason, **key).to_dict()
 
 
 def _predict(fields: Fields, key: dict[str, str]) -> Work:
     values = fields.values("values")
-    return lambda study: predicted(study, values)
+
+    def work(study: Study) -> dict[str, Any]:
+        model = predictor(study)
+        if model is None:
+            raise InvalidInputError("the study has not learned from any example yet; answer questions first")
+        return predict(study.terms, model, values).to_dict(study.terms)
+
+    return work

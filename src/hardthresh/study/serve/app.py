@@ -1,4 +1,4 @@
-"""The application: pages and API of one study behind their guard."""
+"""The application: pages and API of one study, behind the security middleware."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from hardthresh.report.page import part
 
 from . import api, pages
 from .access import Access
-from .desk import Desk
-from .guard import Guard
 from .refusals import Refusal, Refused, is_api, refusal_of
+from .security import SecurityMiddleware
 from .site import SignInFirst, Site, static, to
+from .study_thread import StudyThread
 
 _HANDLED = (HardThreshError, HTTPException, OperationalError, Refused, SignInFirst)
 _FILES = {"study.css": "text/css", "study.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
 
 def application(
-    desk: Desk, access: Access, hosts: Collection[str], *, any_address: bool = False, secure: bool = False
+    thread: StudyThread, access: Access, hosts: Collection[str], *, any_address: bool = False, secure: bool = False
 ) -> ASGIApp:
     """Return the application, to be run by a server of ASGI.
 
     Parameters
     ----------
-    desk : Desk
+    thread : StudyThread
         The study.
     access : Access
         Who may use it.
@@ -48,7 +48,7 @@ def application(
     -------
     ASGI application
     """
-    site = Site(desk, access, secure)
+    site = Site(thread, access, secure)
 
     async def refuse(request: Request, error: Exception) -> Response:
         if isinstance(error, SignInFirst):
@@ -61,9 +61,9 @@ def application(
             return JSONResponse(api.finite(refusal.as_json()), refusal.status, headers=dict(refusal.headers))
         return site.refused(request, refusal)
 
-    routes = [*api.routes(desk, access), *pages.routes(site), Route("/static/{name}", _static)]
+    routes = [*api.routes(thread, access), *pages.routes(site), Route("/static/{name}", _static)]
     app = Starlette(routes=routes, exception_handlers=dict.fromkeys(_HANDLED, refuse))
-    return Guard(app, hosts, any_address)
+    return SecurityMiddleware(app, hosts, any_address)
 
 
 def _not_routed(error: HTTPException) -> Refusal:

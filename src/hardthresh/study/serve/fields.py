@@ -11,7 +11,7 @@ from hardthresh.core.errors import InvalidInputError
 from ..attributes import MISSING, Attribute
 from ..errors import QuestionBack
 from ..terms import Terms
-from .reading import with_decimal_point
+from .bodies import with_decimal_point
 
 Form = Mapping[str, list[str]]
 

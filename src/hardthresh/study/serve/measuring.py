@@ -12,11 +12,11 @@ from hardthresh.core.errors import InvalidInputError
 from ..attributes import Attribute
 from ..errors import QuestionBack
 from ..outcomes import Record
+from ..question import Question
 from ..records import Receipt
-from ..state import Question
 from ..study import Study
+from .bodies import address_of
 from .fields import Field, Form, blank_fields, confirmed_of, doubted, typed_fields, values_of
-from .reading import address_of
 from .reviewing import Reviewing
 from .site import Site, first, number_of, request_about, to
 
@@ -26,18 +26,23 @@ class Measuring:
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._desk = site.desk
+        self._thread = site.thread
         self._reviewing = Reviewing(site)
 
     async def start(self, request: Request) -> Response:
-        """Show the open questions of the person; with the token of the study, admit a browser first."""
+        """Show the open questions of the person; with the token of the study, admit a browser first.
+
+        A token in a link or picture of another site is not looked at.
+        """
         if "token" in request.query_params:
+            if request.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+                return to("/sign-in")
             self._site.access.check(request.query_params["token"], address_of(request))
             answer = to("/sign-in")
             self._site.remember(answer, self._site.access.sign_in(""))
             return answer
         session = self._site.session(request)
-        status = await self._desk(Study.status)
+        status = await self._thread(Study.status)
         return self._site.page(
             request,
             "start.html",
@@ -52,7 +57,7 @@ class Measuring:
         session, form = self._site.session(request), await self._site.form(request)
         count = first(form, "count")
         wanted = int(count) if count.isascii() and count.isdecimal() and len(count) < 5 else 0
-        questions = await self._desk(lambda study: study.ask(session.who, wanted, key=first(form, "key")))
+        questions = await self._thread(lambda study: study.ask(session.who, wanted, key=first(form, "key")))
         if len(questions) < wanted:
             session.notice = "There is no further question now: the next ones depend on those that are open."
             return to("/")
@@ -62,18 +67,18 @@ class Measuring:
         """Show the form of a question, or take what was typed into it."""
         session, number = self._site.session(request), number_of(request)
         record = await self._reviewing.record(number)
-        status = await self._desk(Study.status)
+        status = await self._thread(Study.status)
         question = next((question for question in status.open if question.number == number), None)
         if request.method == "POST":
             return await self._tell(request, session.who, record, question)
         if question is None or question.holder != session.who or "correct" in request.query_params:
             return self._reviewing.show(request, record, question)
-        return self._show_question(request, question, blank_fields(self._desk.terms, question.needed))
+        return self._show_question(request, question, blank_fields(self._thread.terms, question.needed))
 
     async def _tell(self, request: Request, who: str, record: Record, question: Question | None) -> Response:
         form = await self._site.form(request)
         # also what was told before: a form that is sent twice says the same twice
-        fields = typed_fields(blank_fields(self._desk.terms, _names(form, record, self._desk.terms.target)), form)
+        fields = typed_fields(blank_fields(self._thread.terms, _names(form, record, self._thread.terms.target)), form)
         subject = first(form, "subject").strip()
 
         def tell(study: Study) -> Receipt:
@@ -93,18 +98,19 @@ class Measuring:
                 if not (values_of(fields) or subject):
                     error = "Nothing was typed yet."
                     return self._show_question(request, question, fields, error=error, status=422)
-                receipt = await self._desk(tell)
+                receipt = await self._thread(tell)
             except QuestionBack as back:
                 return self._show_question(request, question, doubted(fields, back), subject=subject, status=409)
             except InvalidInputError as error:
                 said = f"{str(error)[:1].upper()}{str(error)[1:]}."
                 return self._show_question(request, question, fields, subject=subject, error=said, status=422)
         else:
-            receipt = await self._desk(tell)  # a repeated request has its old reply, others say who has it now
+            receipt = await self._thread(tell)  # a repeated request has its old reply, others say who has it now
         return self._thank(request, receipt)
 
     def _thank(self, request: Request, receipt: Receipt) -> Response:
         session = self._site.session(request)
+        session.saved = receipt.number
         if not receipt.complete:
             session.notice = f"Saved. Still needed: {', '.join(receipt.needed)}."
             return to(f"/question/{receipt.number}")
@@ -123,7 +129,7 @@ class Measuring:
         error: str = "",
         status: int = 200,
     ) -> Response:
-        terms = self._desk.terms
+        terms = self._thread.terms
         fields = [field for field in fields if field.attribute.name in question.needed]
         known = {field.attribute.name: field for field in fields}
         panels = [
@@ -148,14 +154,14 @@ class Measuring:
         """Report that the example is not there."""
         who, number, form, reason = await request_about(self._site, request)
         bought = form.get("bought", [])
-        await self._desk(lambda study: study.skip(number, who, bought=bought, reason=reason, key=first(form, "key")))
+        await self._thread(lambda study: study.skip(number, who, bought=bought, reason=reason, key=first(form, "key")))
         self._site.session(request).notice = f"Question {number} was skipped; another example takes its place."
         return to("/")
 
     async def give_back(self, request: Request) -> Response:
         """Let another person have the question."""
         who, number, form, reason = await request_about(self._site, request)
-        await self._desk(lambda study: study.give_back(number, who, reason=reason, key=first(form, "key")))
+        await self._thread(lambda study: study.give_back(number, who, reason=reason, key=first(form, "key")))
         self._site.session(request).notice = f"Question {number} was given back; whoever asks next will have it."
         return to("/")
 

@@ -7,9 +7,15 @@ from typing import Any
 from hardthresh import __version__
 
 from ..attributes import Attribute
+from ..reading import LONGEST_NAME
 from ..terms import Terms
 
-_NAME = {"type": "string", "minLength": 1, "maxLength": 100, "description": "Name of the person or instrument."}
+_NAME = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": LONGEST_NAME,
+    "description": "Name of the person or instrument.",
+}
 _NUMBER = {"type": "integer", "minimum": 0, "description": "Number of the question."}
 _REASON = {"type": "string", "maxLength": 1000, "description": "For the audit trail."}
 _NAMES = {"type": "array", "items": {"type": "string"}}
@@ -35,7 +41,8 @@ _REFUSED = {
     "413": "The body is too long.",
     "422": "Something in the request cannot be used; `message` says what.",
     "429": "Too many wrong tokens; `Retry-After` says when to try again.",
-    "503": "The file of the study is busy; repeat the request with the same key.",
+    "503": "The file of the study is busy, and `Retry-After` says when to repeat the request with the same key; or it "
+    "cannot be written, and `message` says why.",
 }
 
 
@@ -245,7 +252,7 @@ def _schemas() -> dict[str, Any]:
 def _subject() -> dict[str, Any]:
     return {
         "type": ["string", "null"],
-        "maxLength": 1000,
+        "maxLength": LONGEST_NAME,
         "description": "What the example is called; no two questions of a study can be about the same subject.",
     }
 

@@ -12,8 +12,8 @@ from hardthresh.core.errors import InvalidInputError
 
 from ..chosen import ChosenColumn
 from ..predicting import Predictor, predict, predictor
+from ..summaries import latest_progress
 from .chart import learning_curve
-from .facts import latest_progress
 from .fields import Field, blank_fields, typed_fields, values_of
 from .site import Site
 
@@ -25,12 +25,12 @@ class Overview:
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._desk = site.desk
+        self._thread = site.thread
 
     async def study(self, request: Request) -> Response:
         """Show the state of the study, the learning curve, and the model as it stands."""
         self._site.session(request)
-        status, (progress, drift), model = await self._desk(
+        status, (progress, drift), model = await self._thread(
             lambda study: (study.status(), latest_progress(study), predictor(study))
         )
         curve = progress.curve.to_dict()
@@ -50,16 +50,16 @@ class Overview:
     async def predict(self, request: Request) -> Response:
         """Predict the target of one example."""
         self._site.session(request)
-        model = await self._desk(predictor)
+        model = await self._thread(predictor)
         needed = () if model is None else [attribute.name for attribute in model.attributes]
-        fields = blank_fields(self._desk.terms, needed)
+        fields = blank_fields(self._thread.terms, needed)
         if request.method == "GET" or model is None:
             return self._show_prediction(request, model, fields)
         fields = typed_fields(fields, await self._site.form(request))
         if any(field.error for field in fields):
             return self._show_prediction(request, model, fields, status=422)
         try:
-            found = predict(self._desk.terms, model, values_of(fields))
+            found = predict(self._thread.terms, model, values_of(fields))
         except InvalidInputError as error:
             said = f"{str(error)[:1].upper()}{str(error)[1:]}."
             return self._show_prediction(request, model, fields, error=said, status=422)

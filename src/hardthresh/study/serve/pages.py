@@ -9,9 +9,9 @@ from starlette.routing import Route
 from hardthresh.core.errors import InvalidInputError
 
 from ..reading import checked_name
+from .bodies import address_of
 from .measuring import Measuring
 from .overview import Overview
-from .reading import address_of
 from .refusals import Refused
 from .reviewing import Reviewing
 from .site import Site, first, our_path, to

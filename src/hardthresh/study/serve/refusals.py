@@ -8,10 +8,12 @@ from sqlite3 import OperationalError
 from typing import Any
 
 from hardthresh.core.errors import HardThreshError, InvalidInputError
+from hardthresh.limited.sources.database import BusyError
 
-from ..errors import QuestionBack
+from ..errors import LateAnswer, NothingToAsk, QuestionBack, RepeatedKey, StudyClosed
 
-UNPROCESSABLE, CONFLICT, BUSY = 422, 409, 503
+UNPROCESSABLE, CONFLICT, UNAVAILABLE = 422, 409, 503
+RETRY_AFTER = "2"  # seconds; arbitrary: other programs use the file for milliseconds
 
 
 @dataclass(frozen=True)
@@ -66,9 +68,11 @@ def refusal_of(error: Exception) -> Refusal | None:
         return Refusal(CONFLICT, type(error).__name__, str(error), {"doubts": doubts})
     if isinstance(error, InvalidInputError):
         return Refusal(UNPROCESSABLE, type(error).__name__, str(error))
-    if isinstance(error, HardThreshError):
+    if isinstance(error, (LateAnswer, NothingToAsk, RepeatedKey, StudyClosed)):
         return Refusal(CONFLICT, type(error).__name__, str(error))
-    if isinstance(error, OperationalError):
+    if isinstance(error, (BusyError, OperationalError)):
         message = f"the file of the study cannot be used at this moment ({error}); repeat the request with the same key"
-        return Refusal(BUSY, "Busy", message, headers={"Retry-After": "2"})
+        return Refusal(UNAVAILABLE, "Busy", message, headers={"Retry-After": RETRY_AFTER})
+    if isinstance(error, HardThreshError):  # the file cannot be written, as on a full disk
+        return Refusal(UNAVAILABLE, type(error).__name__, str(error))
     return None

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from ..errors import QuestionBack
 from ..outcomes import Record
-from ..state import Question
+from ..question import Question
 from .fields import Field, blank_fields, confirmed_of, doubted, filled_fields, typed_fields
 from .refusals import Refused
 from .site import Site, first, request_about, to
@@ -23,7 +23,7 @@ class Reviewing:
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._desk = site.desk
+        self._thread = site.thread
 
     async def answers(self, request: Request) -> Response:
         """List what was answered, the latest first."""
@@ -58,7 +58,7 @@ class Reviewing:
             return self.show(request, record, None, fields=fields, error=error, reason=reason, status=422)
         confirmed = confirmed_of(fields)
         try:
-            await self._desk(
+            await self._thread(
                 lambda study: study.correct(
                     number, changed, who, reason=reason, confirmed=confirmed, key=first(form, "key")
                 )
@@ -76,7 +76,7 @@ class Reviewing:
             record = await self.record(number)
             said = "Say why you withdraw it: the reason is kept."
             return self.show(request, record, None, withdraw_error=said, status=422)
-        await self._desk(lambda study: study.withdraw(number, who, reason=reason, key=first(form, "key")))
+        await self._thread(lambda study: study.withdraw(number, who, reason=reason, key=first(form, "key")))
         self._site.session(request).notice = f"Question {number} was withdrawn; nothing is learned from it any more."
         return to("/answers")
 
@@ -88,9 +88,9 @@ class Reviewing:
         return records[number]
 
     def _record_fields(self, record: Record) -> tuple[Field, ...]:
-        names = [attribute.name for attribute in (*record.attributes, self._desk.terms.target)]
+        names = [attribute.name for attribute in (*record.attributes, self._thread.terms.target)]
         return filled_fields(
-            blank_fields(self._desk.terms, [name for name in names if name in record.values]), record.values
+            blank_fields(self._thread.terms, [name for name in names if name in record.values]), record.values
         )
 
     def show(

@@ -15,9 +15,9 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.report.optional import import_optional
 
 from .access import Access, check_token, new_token
-from .desk import Desk
+from .study_thread import StudyThread
 
-_CONNECTIONS = 128  # at once; arbitrary: more than a ward has browsers and instruments
+_WAITING = 128  # connections that the system keeps until they are accepted; the usual number
 _GOODBYE = 5  # seconds for requests that have begun when the server is stopped; they take milliseconds
 
 
@@ -25,7 +25,7 @@ _PRINT = partial(print, flush=True)
 
 
 @dataclass(frozen=True)
-class Place:
+class Endpoint:
     """Where a study is served.
 
     Attributes
@@ -143,55 +143,59 @@ def run(
     import uvicorn
 
     from .app import application
-    from .guard import LONGEST_HEADERS
+    from .connections import CONNECTIONS, Connection
+    from .security import LONGEST_HEADERS
 
-    place = Place(host, port, certificate, key, tuple(names), allow_plain)
-    place.check()
+    endpoint = Endpoint(host, port, certificate, key, tuple(names), allow_plain)
+    endpoint.check()
     if token is not None:
         check_token(token)
     secret = token or new_token()
-    with Desk(path) as desk, _listening(place) as listener:
-        app = application(desk, Access(secret), place.hosts(), any_address=place.is_every_address, secure=place.secure)
+    with StudyThread(path) as thread, _listening(endpoint) as listener:
+        app = application(
+            thread, Access(secret), endpoint.hosts(), any_address=endpoint.is_every_address, secure=endpoint.secure
+        )
         config = uvicorn.Config(
             app,
             log_level="warning",
             access_log=False,  # it would write the token
             server_header=False,
-            http="h11",
+            http=Connection,
             ws="none",
             lifespan="off",
             h11_max_incomplete_event_size=LONGEST_HEADERS,
-            limit_concurrency=_CONNECTIONS,
+            limit_concurrency=CONNECTIONS,
             timeout_graceful_shutdown=_GOODBYE,
             proxy_headers=False,
             ssl_certfile=certificate,
             ssl_keyfile=key,
         )
-        announce(f"{place.url(listener.getsockname()[1])}?token={secret}")
+        announce(f"{endpoint.url(listener.getsockname()[1])}?token={secret}")
         uvicorn.Server(config).run(sockets=[listener])
 
 
-def _listening(place: Place) -> socket.socket:
-    """Return a socket that is bound to a place.
+def _listening(endpoint: Endpoint) -> socket.socket:
+    """Return a socket that is bound to an endpoint.
 
     Its protocol is given by number, or asyncio would not switch off the delay of small packets (Nagle's algorithm) on
     its connections, which is 40 milliseconds for each request.
     """
     try:
         [(family, kind, protocol, _, address), *_] = socket.getaddrinfo(
-            place.host, place.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
+            endpoint.host, endpoint.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
         )
         listener = socket.socket(family, kind, protocol)
         try:
             if os.name == "posix":  # elsewhere it would let two programs have one port
                 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
-            listener.listen(_CONNECTIONS)
+            listener.listen(_WAITING)
         except OSError:
             listener.close()
             raise
     except OSError as error:
         raise InvalidInputError(
-            f"cannot listen at {place.host}, port {place.port}: {error.strerror or error}; choose another port or host"
+            f"cannot listen at {endpoint.host}, port {endpoint.port}: {error.strerror or error}; choose another port "
+            "or host"
         ) from error
     return listener

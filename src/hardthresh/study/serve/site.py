@@ -20,11 +20,12 @@ from hardthresh.core.errors import plural
 from hardthresh.core.numbers import number, percent, signed
 
 from ..outcomes import Record, Records
+from ..reading import LONGEST_NAME
 from .access import Access, Session
-from .desk import Desk
+from .bodies import LARGEST_NUMBER, form_of
 from .fields import NOT_MEASURED, Form
-from .reading import LARGEST_NUMBER, form_of
 from .refusals import Refusal, Refused
+from .study_thread import StudyThread
 
 _OURS = re.compile(r"/[a-z0-9/-]*")
 
@@ -39,7 +40,7 @@ class Site:
 
     Attributes
     ----------
-    desk : Desk
+    thread : StudyThread
         The study.
     access : Access
         Who may use it.
@@ -47,12 +48,12 @@ class Site:
         Whether it is served by TLS, so that cookies need it.
     """
 
-    desk: Desk
+    thread: StudyThread
     access: Access
     secure: bool
 
     def __post_init__(self) -> None:
-        self._records = Records(self.desk.terms)
+        self._records = Records(self.thread.terms)
         self.environment = Environment(
             autoescape=True,
             undefined=StrictUndefined,
@@ -67,16 +68,17 @@ class Site:
             "time": _time,
         }
         self.environment.globals |= {
-            "terms": self.desk.terms,
+            "terms": self.thread.terms,
             "plural": plural,
+            "LONGEST_NAME": LONGEST_NAME,
             "NOT_MEASURED": NOT_MEASURED,
-            "study_id": sha256(self.desk.identity.encode()).hexdigest()[:12],
+            "study_id": sha256(self.thread.identity.encode()).hexdigest()[:12],
         }
         self.cookie = f"hardthresh-{self.environment.globals['study_id']}"  # browsers send cookies to every port
 
     async def records(self) -> Mapping[int, Record]:
         """Return what became of each question that was asked, by number."""
-        return await self.desk(lambda study: self._records.after(study.events(after=self._records.event)))
+        return await self.thread(lambda study: self._records.after(study.events(after=self._records.event)))
 
     def name_of(self, request: Request) -> str:
         """Return the name of the browser's session, which may not be open."""
@@ -99,12 +101,13 @@ class Site:
         """Return a page."""
         name = self.name_of(request) or self.access.new_name()
         session = self.access.session(name)
-        notice = session.notice if session else ""
+        notice, saved = (session.notice, session.saved) if session else ("", None)
         if session:
-            session.notice = ""
+            session.notice, session.saved = "", None
         text = self.environment.get_template(template).render(
             who=session.who if session else "",
             notice=notice,
+            saved=saved,
             path=request.url.path,
             form_token=self.access.form_token(name),
             key=secrets.token_hex(16),

@@ -155,7 +155,7 @@ function restore(form, content) {
 
 function useDraft(form, place) {
   const name = PREFIX + form.dataset.question;
-  if (document.querySelector(".notice")) place.removeItem(name); // it was saved
+  if (document.querySelector(".notice")?.dataset.saved === form.dataset.question) place.removeItem(name);
   let content = {};
   try {
     content = JSON.parse(place.getItem(name) ?? "{}") ?? {};

@@ -34,13 +34,13 @@ HEADERS = {
 SAFE = ("GET", "HEAD")
 
 
-class Guard:
+class SecurityMiddleware:
     """A layer around the application.
 
     Parameters
     ----------
     app : ASGI application
-        What is guarded.
+        The application that is protected.
     hosts : collection of str
         The names of this server, in lower case. A page of another name that points to this machine (DNS rebinding) is
         refused.
@@ -59,11 +59,23 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
+        started = False
+
         async def send_with_headers(message: Message) -> None:
+            nonlocal started
             if message["type"] == "http.response.start":
+                started = True
                 MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
+        try:
+            await self._answer(scope, receive, send_with_headers)
+        except Exception:
+            if not started:
+                await PlainTextResponse("Internal Server Error", 500)(scope, receive, send_with_headers)
+            raise  # so that the server writes it to its log
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         try:
             _check_length(scope)
@@ -72,9 +84,9 @@ class Guard:
                 check_origin(headers)
             body = await _body(headers, receive)
         except Refused as refused:
-            await answer_refused(refused, scope["path"])(scope, receive, send_with_headers)
+            await answer_refused(refused, scope["path"])(scope, receive, send)
             return
-        await self._app(scope, _replay(body, receive), send_with_headers)
+        await self._app(scope, _replay(body, receive), send)
 
     def _check_host(self, host: str) -> None:
         name = hostname(host)
@@ -95,6 +107,14 @@ def hostname(host: str) -> str:
         return ""
 
 
+def _network_location(origin: str) -> str | None:
+    """Return the name and the port in a header Origin; None if it is malformed."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None
+
+
 def is_address(name: str) -> bool:
     """Return whether a name is a number (IP address)."""
     try:
@@ -111,7 +131,7 @@ def check_origin(headers: Headers) -> None:
     decides, and Sec-Fetch-Site in all browsers since 2023.
     """
     origin, site = headers.get("origin", "null"), headers.get("sec-fetch-site", "same-origin")
-    same = origin == "null" or urlsplit(origin).netloc == headers.get("host")
+    same = origin == "null" or _network_location(origin) == headers.get("host")
     if not same or site not in ("same-origin", "none"):
         raise Refused(403, "ForeignOrigin", "a page of another site sent this request, so it was not carried out")
 

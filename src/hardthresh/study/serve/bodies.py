@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 
 from hardthresh.core.errors import format_value
+from hardthresh.core.repeats import without_repeats
 
 from .refusals import UNPROCESSABLE, Refused
 
@@ -40,7 +41,7 @@ def parse_json(body: bytes) -> dict[str, Any]:
     """Return a JSON object; unlike Python, without NaN, names that occur twice, and letters that cannot be stored."""
     try:
         text = body.decode("utf-8")
-        found = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_without_repetition)
+        found = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=without_repeats)
         json.dumps(found, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError) as error:  # of UTF-8 too, and of integers with thousands of digits
         raise _invalid(f"the body is not JSON that can be read: {str(error)[:200]}") from None
@@ -51,15 +52,6 @@ def parse_json(body: bytes) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number of JSON")
-
-
-def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{twice[:100]!r} occurs twice")
-    return found
 
 
 class Fields:

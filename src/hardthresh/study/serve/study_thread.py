@@ -13,7 +13,7 @@ from ..study import Study
 _Found = TypeVar("_Found")
 
 
-class Desk:
+class StudyThread:
     """A study, and the thread that works on its file.
 
     SQLite writes one thing at a time anyhow, and so nothing waits for a lock. Meanwhile the server answers what does
