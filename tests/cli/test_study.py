@@ -217,6 +217,9 @@ def test_corrections_and_withdrawals_need_a_reason(short, run, done, refused):
     assert "is corrected" in done("study", "correct", "short.db", 0, "--subject", "p-2", "--reason", "typing error")
     assert (short.question(0).subject, short.question(0).values["a"]) == ("p-2", 2.0)
     assert "give the right values" in refused("study", "correct", "short.db", 0, "--reason", "typing error")
+    assert "is corrected; the example is not learned from" in done(
+        "study", "correct", "short.db", 0, "b=missing", "--reason", "of somebody else"
+    )
     assert "is withdrawn" in done("study", "withdraw", "short.db", 0, "--reason", "consent")
     assert "question 0 was withdrawn" in refused("study", "correct", "short.db", 0, "a=2", "--reason", "x")
 

@@ -100,6 +100,8 @@ class Status:
             "closed": self.closed,
             "answered": self.answered,
             "dropped": self.dropped,
+            "waiting": list(self.waiting),
+            "to_come": self.to_come,
             "asked": self.asked,
             "open": [question.number for question in self.open],
             "spent": self.spent,

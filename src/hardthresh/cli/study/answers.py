@@ -140,7 +140,13 @@ def correct(
             subject=subject,
             key=key,
         )
-    print_receipt(receipt, f"Question {receipt.number} is corrected; what was learned is computed again.", as_json)
+    if receipt.learned:
+        effect = "what was learned is computed again"
+    elif receipt.needed:
+        effect = f"still needed: {', '.join(receipt.needed)}"
+    else:
+        effect = "the example is not learned from"
+    print_receipt(receipt, f"Question {receipt.number} is corrected; {effect}.", as_json)
 
 
 def _question_of(row: Row, given: int | None) -> int:
