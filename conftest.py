@@ -23,6 +23,13 @@ def no_flushed_journals(request: pytest.FixtureRequest, monkeypatch: pytest.Monk
         monkeypatch.setattr("hardthresh.limited.sources.database._SYNCHRONOUS", "OFF")
 
 
+@pytest.fixture(autouse=True)
+def beside_its_files(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the page about studies in its own folder, where the terms are that it shows."""
+    if isinstance(request.node, pytest.DoctestItem) and request.node.name == "study.rst":
+        monkeypatch.chdir(request.node.path.parent)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if isinstance(item, pytest.DoctestItem):

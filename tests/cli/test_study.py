@@ -1,9 +1,12 @@
 """``hardthresh study``: a day of a study in the shell, and the bad input that people give it."""
 
 import json
+import re
+import shlex
 import sqlite3
 import sys
 from contextlib import closing
+from pathlib import Path
 from types import SimpleNamespace
 
 import polars
@@ -70,6 +73,9 @@ def test_the_example_is_a_study_that_can_begin(done, refused, folder):
     done("study", "new", "terms.toml", "study.db")
     assert Study.open(folder / "study.db").terms == Terms.parse(text)
     assert "study.db is there; choose another name" in refused("study", "new", "terms.toml", "study.db")
+    for name in ("copy.toml", "table.csv", ":memory:"):
+        assert f"{name} is no name for the file of a study" in refused("study", "new", "terms.toml", name)
+        assert not (folder / name).exists()
     kinds = {attribute.kind for attribute in Terms.parse(text).attributes}
     assert kinds == {"number", "integer", "yes/no", "ordered", "category"}
 
@@ -177,7 +183,7 @@ def test_a_value_that_is_given_twice_is_refused(example, refused):
 def test_a_value_outside_its_range_is_asked_back_and_can_be_confirmed(example, done, refused):
     message = refused("study", "tell", "study.db", 0, "albumin=400", "age=61")
     assert message.startswith("albumin is 400 g/l, outside of 20 to 60: look again")
-    assert message.endswith("to confirm, add --confirm albumin")
+    assert message.endswith("to confirm, add --confirm albumin; no value of this command was stored")
     assert example.question(0).values == {}
     done("study", "tell", "study.db", 0, "albumin=400", "age=61", "--confirm", "albumin")
     assert example.question(0).values == {"albumin": 400.0, "age": 61.0}
@@ -208,6 +214,12 @@ def test_corrections_and_withdrawals_need_a_reason(short, run, done, refused):
     assert "to confirm, add --confirm a" in refused("study", "correct", "short.db", 0, "a=20", "--reason", "typing")
     assert "is corrected" in done("study", "correct", "short.db", 0, "a=2", "--reason", "typing error")
     assert short.question(0).values["a"] == 2.0
+    assert "is corrected" in done("study", "correct", "short.db", 0, "--subject", "p-2", "--reason", "typing error")
+    assert (short.question(0).subject, short.question(0).values["a"]) == ("p-2", 2.0)
+    assert "give the right values" in refused("study", "correct", "short.db", 0, "--reason", "typing error")
+    assert "is corrected; the example is not learned from" in done(
+        "study", "correct", "short.db", 0, "b=missing", "--reason", "of somebody else"
+    )
     assert "is withdrawn" in done("study", "withdraw", "short.db", 0, "--reason", "consent")
     assert "question 0 was withdrawn" in refused("study", "correct", "short.db", 0, "a=2", "--reason", "x")
 
@@ -228,7 +240,7 @@ def test_without_anything_to_ask_the_exit_code_is_one(short, run, done):
     assert "nothing to ask: the next question may cost 2, but 4 of the total budget of 4 are used" in said(result)
     for number in (0, 1):
         done("study", "skip", "short.db", number)
-    done("study", "close", "short.db")
+    done("study", "close", "short.db", "--yes")
     result = run("study", "ask", "short.db")
     assert (result.exit_code, said(result)) == (1, "nothing to ask: the study is closed; it can be read and exported")
 
@@ -269,9 +281,10 @@ def test_a_wrong_row_is_named_and_those_before_it_stay(short, run, done, folder)
     result = run(*command)
     assert result.exit_code == 2
     assert "Question 0 is complete" in result.stdout
-    assert "error: more.csv, row 2: a is 100, outside of 0 to 9" in said(result)
+    assert "error: more.csv, row 2 (question 1): a is 100, outside of 0 to 9" in said(result)
+    assert said(result).endswith("no value of this row was stored, but those of 1 row before it: take these rows out")
     (folder / "more.csv").write_text("question,a,b,y\n0,1,2,3\n1,9,4,5\n", encoding="utf-8")
-    assert "more.csv, row 1: question 0 was answered by ann" in said(run(*command[:-2]))
+    assert "more.csv, row 1 (question 0): question 0 was answered by ann" in said(run(*command[:-2]))
     assert "used for another request" in said(run(*command))  # the second row had other content
     assert short.status().answered == 1
 
@@ -286,12 +299,12 @@ def test_a_wrong_row_is_named_and_those_before_it_stay(short, run, done, folder)
         ("a.csv", f"question,a\n{'9' * 5000},1\n", "a.csv, row 1: '999999"),
         ("a.json", '{"question": true, "a": 1}', "a.json: True is not the number of a question"),
         ("a.json", '{"question": 1, "a": 1}', "a.json: it answers question 1, not 0"),
-        ("a.json", '{"a": {"b": 1}}', "a.json: a must be a number"),
+        ("a.json", '{"a": {"b": 1}}', "a.json (question 0): a must be a number"),
         ("a.csv", "a,a\n1,2\n", "a.csv has two columns 'a'"),
         ("a.csv", "a,b\n1,2,3\n", "a.csv: row 1 has 3 cells, and the header 2"),
         ("a.csv", "", "a.csv has no rows"),
         ("a.csv", "question,a\nx,1\n", "a.csv, row 1: 'x' is not the number of a question"),
-        ("a.csv", "c\n1\n", "a.csv, row 1: there is no attribute 'c'"),
+        ("a.csv", "c\n1\n", "a.csv, row 1 (question 0): there is no attribute 'c'"),
         ("a.txt", "a=1", "the name of a.txt must end in .json, .csv or .tsv"),
     ],
 )
@@ -320,12 +333,14 @@ def typed(run, monkeypatch):
 
 
 def test_in_a_terminal_each_value_is_asked_for_and_checked(example, typed):
-    result = typed(["sixty", "61", "500", "n", "80", "yes"], "tell", "study.db", 0)  # then the input ends
+    result = typed(["sixty", "61", "500", "n", "80", "yes", "3000", "y"], "tell", "study.db", 0)  # then the input ends
     assert result.exit_code == 130
     for words in ("age must be a number", "500 kg is outside of 35 to 200: is it right?", "blood (12 EUR)"):
         assert words in said(result)
-    assert example.question(0).values == {"age": 61.0, "weight": 80.0, "smoker": 1.0}  # the panel that was finished
-    result = typed(["3000", "y", "missing", "iii", "", ""], "tell", "study.db", 0)
+    assert "stored: creatinine interrupted" in said(result)
+    assert example.question(0).values == {"age": 61.0, "weight": 80.0, "smoker": 1.0, "creatinine": 3000.0}
+    assert [event.body["confirmed"] for event in example.events() if event.action == "told"] == [[], ["creatinine"]]
+    result = typed(["missing", "iii", "", ""], "tell", "study.db", 0)
     assert "still needed: ward, stay" in said(result)
     assert {name: example.question(0).values[name] for name in ("creatinine", "albumin", "NYHA class")} == {
         "creatinine": 3000.0,
@@ -335,6 +350,11 @@ def test_in_a_terminal_each_value_is_asked_for_and_checked(example, typed):
     assert "nothing was typed" in said(typed(["", ""], "tell", "study.db", 0))
     assert "held by ann, not by ben" in said(typed([], "tell", "study.db", 0, "--who", "ben"))
     assert "question 5 is not open" in said(typed([], "tell", "study.db", 5))
+
+
+def test_without_a_terminal_closing_needs_a_yes(short, refused):
+    assert "add --yes" in refused("study", "close", "short.db")
+    assert not short.closed
 
 
 def test_in_a_terminal_closing_is_confirmed(short, typed):
@@ -392,17 +412,59 @@ def test_exports_and_the_report_are_written(example, done, refused, folder):
     assert "is the study, which would be lost" in refused("study", "report", "study.db", "study.html")
 
 
-@pytest.mark.filterwarnings("ignore:LimitedAttributeRegression. 2 examples are too few")
-def test_a_closed_study_leaves_a_model_and_a_report(short, done, refused, folder):
+def test_a_question_that_waits_for_its_round_is_not_learned_from_yet(short, done, folder):
     done("study", "ask", "short.db", "-n", 2)
-    assert "give back 2 open questions before you close the study, such as 0, 1" in refused(
-        "study", "close", "short.db"
+    to_come = short.status().to_come
+    text = done("study", "tell", "short.db", 0, "a=1", "b=2", "y=3")
+    assert text.endswith(f"it will be learned from with its round ({to_come - 1} answers to come).\n")
+    assert f"1 answered (1 waits for the rest of the round, {to_come - 1} answers to come)" in done(
+        "study", "status", "short.db"
+    )
+
+
+def test_the_last_answer_of_a_round_is_learned_from(learned, done):
+    while learned.status().to_come != 1:
+        for question in learned.ask("ann", max(1, learned.status().to_come - 1)):
+            learned.tell(question.number, {"a": 1, "b": 2, "y": 2}, "ann")
+    [question] = learned.ask("ann")
+    before = learned.learned().questions.size
+    text = done("study", "tell", "short.db", question.number, "a=1", "b=2", "y=2")
+    assert text.endswith("; it is learned from.\n")
+    assert learned.learned().questions.size > before
+
+
+def test_a_study_stays_open_if_its_report_cannot_be_written(short, run, folder, monkeypatch):
+    def fail(study, path):
+        raise ht.core.errors.MissingDependencyError("install matplotlib")
+
+    monkeypatch.setattr("hardthresh.study.closing.write_study", fail)
+    result = run("study", "close", "short.db", "--yes", "--out", "model.json", "--report", "page.html")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "short.db stays open\nerror: install matplotlib\n"
+    assert not short.closed
+    assert [path.name for path in folder.iterdir()] == ["short.db"]
+
+
+def test_a_closed_study_leaves_a_model_and_a_report(short, run, done, folder, refused):
+    done("study", "ask", "short.db", "-n", 2)
+    result = run("study", "close", "short.db", "--yes")
+    assert result.exit_code == 2
+    assert (
+        "short.db stays open error: answer, skip or give back 2 open questions before you close the study, such as 0, 1"
+        in said(result)
     )
     for number, y in ((0, 3), (1, 4)):
         done("study", "tell", "short.db", number, "a=1", f"b={y}", f"y={y}")
-    command = ("study", "close", "short.db", "--out", "model.json", "--report", "page.html", "--reason", "done")
-    text = done(*command)
-    assert "short.db is closed: 2 examples answered, 4 spent" in text
+    command = ("study", "close", "short.db", "-y", "--out", "model.json", "--report", "page.html", "--reason", "done")
+    result = run(*command)
+    text = result.stdout
+    assert result.stderr.startswith("warning: 2 examples are too few")
+    assert "SparseLinearRegression" not in result.stderr
+    assert (
+        "short.db is closed: 2 examples answered, 2 learned from (2 of them in the last round, which is incomplete"
+        in text
+    )
+    assert sorted(path.name for path in folder.iterdir()) == ["model.json", "page.html", "short.db"]
     assert "Final report" in (folder / "page.html").read_text(encoding="utf-8")
     (folder / "page.html").unlink()
     assert done(*command) == text
@@ -470,7 +532,26 @@ def test_of_two_classes_the_class_and_its_probability_are_predicted(done, folder
     assert one["probability"] == pytest.approx({"well": 1 - float(ill.split(",")[1]), "ill": float(ill.split(",")[1])})
 
 
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "study.rst"
+FASTER = {"plan": ("--examples", "40", "--repeats", "2"), "close": ("--yes",)}
+"""What is added to commands of the guide in a test."""
+
+
+def test_the_commands_of_the_guide_go_together(run, folder):
+    """The first two blocks are a study from its terms to its end; what a comment says of question 20 is true."""
+    first, second = re.findall(r"\.\. code-block:: shell\n\n((?:   .*\n|\n)+)", GUIDE.read_text(encoding="utf-8"))[:2]
+    lines = [shlex.split(line, comments=True)[1:] for line in (first + second).splitlines() if line.strip()]
+    assert [words[1] for words in lines[-3:]] == ["report", "export", "close"]
+    for words in lines:
+        result = run(*words, *FASTER.get(words[1], ()))
+        assert result.exit_code == 0, (words, result.output)
+    assert {path.name for path in folder.iterdir()} >= {"report.html", "answers.csv", "trail.csv", "model.json"}
+    assert Study.open(folder / "study.db").closed
+
+
 def test_other_files_are_no_studies(refused, run, folder, csv):
+    (terms := folder / "short.toml").write_text(SHORT, encoding="utf-8")
     assert "there is no study nowhere.db" in refused("study", "status", "nowhere.db")
     assert "table.csv" in refused("study", "ask", csv)
+    assert "Begin with: hardthresh study ask ./-x.db" in run("study", "new", terms, "--", "-x.db").stderr
     assert run("study").stdout == run("study", "--help").stdout

@@ -134,7 +134,9 @@ class StudyLog(DatabaseFile):
         """
         log = cls(path)
         if not log.path.exists():
-            raise InvalidInputError(f"there is no study {path}; begin one with Study.create, or `hardthresh study new`")
+            raise InvalidInputError(
+                f"there is no study {path}; begin one with `hardthresh study new`, or in Python with Study.create"
+            )
         with log.reading() as transaction:
             transaction.terms  # noqa: B018  (reads the file)
         return log

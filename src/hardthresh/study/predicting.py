@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
+from hardthresh.limited.algorithms.adaptive import TOO_FEW_ADVICE
 
 from .attributes import Attribute
 from .study import Study
@@ -88,6 +89,7 @@ def predictor(study: Study) -> Predictor | None:
         warnings.simplefilter("always", ConvergenceWarning)
         model = study.model()
     caution = "; ".join(str(warning.message).partition(": ")[2] for warning in caught)
+    caution = caution.replace(TOO_FEW_ADVICE, "chance may have chosen the attributes of the model")
     coef = np.ravel(model.coef_)
     support = np.flatnonzero(coef)
     found = tuple(

@@ -65,6 +65,10 @@ class Status:
         Questions that were handed out.
     answered, dropped : int
         Examples that were answered whole; that were paid for, and cannot be learned from.
+    waiting : tuple of int
+        The questions that were answered whole, and are learned from with the rest of their round.
+    to_come : int
+        How many answers this round still needs.
     spent, reserved : float
         What was paid; what the rest of the open questions may cost.
     left : float or None
@@ -81,6 +85,8 @@ class Status:
     asked: int
     answered: int
     dropped: int
+    waiting: tuple[int, ...]
+    to_come: int
     spent: float
     reserved: float
     left: float | None
@@ -94,6 +100,8 @@ class Status:
             "closed": self.closed,
             "answered": self.answered,
             "dropped": self.dropped,
+            "waiting": list(self.waiting),
+            "to_come": self.to_come,
             "asked": self.asked,
             "open": [question.number for question in self.open],
             "spent": self.spent,

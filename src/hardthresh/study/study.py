@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
+import numpy as np
+
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import HardThreshError, InvalidInputError, plural
 from hardthresh.limited.attribute_learner import AttributeLearner
@@ -488,6 +490,8 @@ class Study(StudyFile):
             asked=state.asked,
             answered=learner.meter.examples - learner.dropped,
             dropped=learner.dropped,
+            waiting=tuple(state.waiting),
+            to_come=0 if learner.answers is None else int(np.count_nonzero(~learner.answers.answered)),
             spent=spent,
             reserved=committed - spent,
             left=None if terms.total_budget is None else max(0.0, terms.total_budget - committed),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, plural
 
 from ..options import names_of
 from ..tables import as_option
@@ -19,7 +19,7 @@ from .printing import print_json, print_lines, print_receipt, receipt_text
 from .typed import QUESTION, Row, assignments, read_answers
 
 if TYPE_CHECKING:
-    from hardthresh.study import Study
+    from hardthresh.study import Receipt, Study
 
 Confirmed = Annotated[
     list[str] | None, typer.Option("--confirm", help="Names of values outside their range that are right, NAME,...")
@@ -63,11 +63,11 @@ def tell(
     elif values:
         with _asked_back():
             receipt = found.tell(question, assignments(values), name, confirmed=confirmed, subject=subject, key=key)
-        print_receipt(receipt, receipt_text(receipt, found.terms), as_json)
+        print_receipt(receipt, receipt_text(receipt, found), as_json)
     elif asks_people():
         from .interview import interview
 
-        print_lines(receipt_text(interview(found, question, name, subject), found.terms))
+        print_lines(receipt_text(interview(found, question, name, subject), found))
     else:
         raise InvalidInputError("give values such as age=61, or --from FILE; in a terminal each is asked for")
 
@@ -85,13 +85,14 @@ def _tell_rows(
 ) -> None:
     """Tell the rows of a file one after the other, and print the replies, also those before an error."""
     rows = read_answers(path, [*(attribute.name for attribute in study.terms.attributes), study.terms.target.name])
-    receipts = []
+    receipts: list[Receipt] = []
     try:
         for number, row in enumerate(rows, 1):
-            with _asked_back(f"{row.place}: "):
+            told = _question_of(row, question if len(rows) == 1 else None)
+            with _asked_back(f"{row.place} (question {told}): ", before=len(receipts)):
                 receipts.append(
                     study.tell(
-                        _question_of(row, question if len(rows) == 1 else None),
+                        told,
                         row.values,
                         who,
                         confirmed=confirmed,
@@ -103,15 +104,18 @@ def _tell_rows(
         if json:
             print_json([receipt.to_dict() for receipt in receipts])
         else:
-            print_lines(*(receipt_text(receipt, study.terms) for receipt in receipts))
+            print_lines(*(receipt_text(receipt, study) for receipt in receipts))
 
 
 def correct(
     study: StudyFile,
     question: Number,
-    values: Annotated[list[str], typer.Argument(metavar="NAME=VALUE...", help="The right values, as of tell.")],
     reason: Annotated[str, typer.Option(help="Why, for the audit trail.")],
+    values: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="The right values, as of tell.")
+    ] = None,
     confirm: Confirmed = None,
+    subject: Annotated[str | None, typer.Option(help="Who or what the example really is.")] = None,
     who: Who = None,
     key: Key = None,
     as_json: AsJson = False,
@@ -120,40 +124,53 @@ def correct(
 
     The questions that were asked stay as they are; what was learned is computed again from the corrected values.
     """
+    if not values and subject is None:
+        raise InvalidInputError("give the right values, such as age=61, or the right --subject")
+
     from hardthresh.study import Study
 
     found = Study.open(study)
     with _asked_back():
         receipt = found.correct(
             question,
-            assignments(values),
+            assignments(values or []),
             name_of(who),
             reason=reason,
             confirmed=tuple(names_of(confirm)),
+            subject=subject,
             key=key,
         )
-    print_receipt(receipt, f"Question {receipt.number} is corrected; what was learned is computed again.", as_json)
+    if receipt.learned:
+        effect = "what was learned is computed again"
+    elif receipt.needed:
+        effect = f"still needed: {', '.join(receipt.needed)}"
+    else:
+        effect = "the example is not learned from"
+    print_receipt(receipt, f"Question {receipt.number} is corrected; {effect}.", as_json)
 
 
 def _question_of(row: Row, given: int | None) -> int:
     """Return which question a row of a file answers, which the command line may say, too, of a single row."""
     number = given if row.question is None else row.question
     if number is None:
-        raise InvalidInputError(f'give the number of the question that it answers as "{QUESTION}"')
+        raise InvalidInputError(f'{row.place}: give the number of the question that it answers as "{QUESTION}"')
     if given not in (None, number):
-        raise InvalidInputError(f"it answers question {number}, not {given}")
+        raise InvalidInputError(f"{row.place}: it answers question {number}, not {given}")
     return number
 
 
 @contextmanager
-def _asked_back(place: str = "") -> Iterator[None]:
-    """Say in which row of a file a wrong value is, and how values that are asked back are confirmed."""
+def _asked_back(place: str = "", before: int = 0) -> Iterator[None]:
+    """Say in which row of a file a wrong value is, how values that are asked back are confirmed, what was stored."""
     from hardthresh.study import LateAnswer, QuestionBack
 
+    stored = "no value of this command was stored"
+    if before:
+        stored = f"no value of this row was stored, but those of {plural(before, 'row')} before it: take these rows out"
     try:
         yield
     except QuestionBack as error:
         names = as_option(name for name, *_ in error.doubts)
-        raise InvalidInputError(f"{place}{error}; to confirm, add --confirm {names}") from error
+        raise InvalidInputError(f"{place}{error}; to confirm, add --confirm {names}; {stored}") from error
     except (InvalidInputError, LateAnswer) as error:
-        raise InvalidInputError(f"{place}{error}") from error
+        raise InvalidInputError(f"{place}{error}{f'; {stored}' if before else ''}") from error

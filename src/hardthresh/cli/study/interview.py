@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def interview(study: Study, number: int, who: str, subject: str | None) -> Receipt:
-    """Ask for what a question still needs, and tell it panel by panel, so that an interruption loses little.
+    """Ask for what a question still needs, and tell it panel by panel, and at an interruption what was typed so far.
 
     Each value is checked when it is typed: one that makes no sense is asked for again, and one outside its range has to
     be confirmed. Nothing typed leaves a value for later.
@@ -30,19 +30,37 @@ def interview(study: Study, number: int, who: str, subject: str | None) -> Recei
     typer.echo(
         f'Question {number}. Type each value; "missing" if it could not be measured; nothing to leave it for later.'
     )
+
+    def told(values: dict[str, str]) -> Receipt:
+        """Tell values, each of which is within its range, or was confirmed when it was typed."""
+        outside = [name for name, text in values.items() if _outside(study, name, text)]
+        return study.tell(number, values, who, confirmed=outside, subject=subject)
+
     receipt = None
     for panel, attributes in (*question.panels, ("", (study.terms.target,))):
         needed = [attribute for attribute in attributes if attribute.name in question.needed]
         if panel and needed:
             typer.echo(f"{panel} ({study.terms.money(study.terms.panels[panel])})")
-        typed = {attribute.name: _typed(attribute) for attribute in needed}
-        values = {name: text for name, text in typed.items() if text}
+        values: dict[str, str] = {}
+        try:
+            for attribute in needed:
+                if text := _typed(attribute):
+                    values[attribute.name] = text
+        except typer.Abort:
+            if values:
+                told(values)
+                typer.echo(f"\nstored: {', '.join(values)}")
+            raise
         if values:
-            outside = [one.name for one in needed if one.name in values and one.outside(one.parse(values[one.name]))]
-            receipt = study.tell(number, values, who, confirmed=outside, subject=subject)
+            receipt = told(values)
     if receipt is None:
         raise InvalidInputError(f"nothing was typed; question {number} stays with {who}")
     return receipt
+
+
+def _outside(study: Study, name: str, text: str) -> bool:
+    attribute = study.terms.attribute(name)
+    return attribute.outside(attribute.parse(text))
 
 
 def _held(study: Study, number: int, who: str) -> Question:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import shlex
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -41,6 +42,17 @@ def name_of(who: str | None) -> str:
         return getpass.getuser()
     except (ImportError, KeyError, OSError) as error:
         raise InvalidInputError(f"who are you? add --who NAME, or set the environment variable {WHO}") from error
+
+
+def quoted(study: Path) -> str:
+    """Return the name of a file as it is typed in a shell, where a name that begins with "-" would be an option.
+
+    Examples
+    --------
+    >>> quoted(Path("-x.db")), quoted(Path("my study.db"))
+    ('./-x.db', "'my study.db'")
+    """
+    return shlex.quote(f"./{study}" if str(study).startswith("-") else str(study))
 
 
 def check_written(study: Path, outputs: dict[str, tuple[Path | None, tuple[str, ...]]]) -> None:

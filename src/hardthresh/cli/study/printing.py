@@ -7,12 +7,14 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hardthresh.core.errors import plural
 from hardthresh.core.printed import PrintedTable, one_line
 
 from ..terminal import write_stdout
+from .options import quoted
 
 if TYPE_CHECKING:
-    from hardthresh.study import Attribute, Question, Receipt, Terms
+    from hardthresh.study import Attribute, Question, Receipt, Study, Terms
 
 
 def print_json(found: Any) -> None:
@@ -64,7 +66,7 @@ def question_text(question: Question, terms: Terms, file: Path) -> str:
         ],
         header=("", "measure", "unit", "range", "told", "note"),
         rows=rows,
-        notes=["", f"Answer: hardthresh study tell {shlex.quote(str(file))} {question.number} {words}{more}"],
+        notes=["", f"Answer: hardthresh study tell {quoted(file)} {question.number} {words}{more}"],
         left=("", "measure", "unit", "range", "told", "note"),
     ).to_text()
 
@@ -97,16 +99,18 @@ def attribute_dict(attribute: Attribute) -> dict[str, Any]:
     }
 
 
-def receipt_text(receipt: Receipt, terms: Terms) -> str:
+def receipt_text(receipt: Receipt, study: Study) -> str:
     """Return what became of an answer."""
+    terms = study.terms
     if not receipt.complete:
         return f"Question {receipt.number}: stored; still needed: {', '.join(receipt.needed)}."
-    if receipt.learned:
-        return f"Question {receipt.number} is complete, at a cost of {terms.money(receipt.cost)}; it is learned from."
-    return (
-        f"Question {receipt.number} is complete, at a cost of {terms.money(receipt.cost)}; it is not learned from, as "
-        "a value is missing."
-    )
+    whole = f"Question {receipt.number} is complete, at a cost of {terms.money(receipt.cost)}"
+    if not receipt.learned:
+        return f"{whole}; it is not learned from, as a value is missing."
+    status = study.status()
+    if receipt.number in status.waiting:
+        return f"{whole}; it will be learned from with its round ({plural(status.to_come, 'answer')} to come)."
+    return f"{whole}; it is learned from."
 
 
 def print_receipt(receipt: Receipt, text: str, as_json: bool) -> None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import warnings
+from collections.abc import Iterator
+from errno import EACCES
 from pathlib import Path
-from typing import Annotated
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +18,9 @@ from ..options import check_model_output
 from ..terminal import asks_people, write_stderr
 from .options import StudyFile, Who, check_written, name_of
 from .printing import print_lines
+
+if TYPE_CHECKING:
+    from hardthresh.study import Study
 
 TABLES = (".csv", ".parquet")
 
@@ -73,30 +81,71 @@ def close(
 ) -> None:
     """Close a study for good; save its model and its report.
 
-    Nothing can be asked, told or corrected afterwards. The files can be written again by the same command.
+    Nothing can be asked, told or corrected afterwards. The files can be written again by the same command. If the model
+    or the report cannot be made, the study stays open.
     """
     check_written(study, {"--report": (report, (".html",))})
     check_model_output(out, {"the study": study})
 
     from hardthresh.study import Study
-    from hardthresh.study.closing import save_model, write_study
+    from hardthresh.study.predicting import predictor
 
     found, name = Study.open(study), name_of(who)
     if not found.closed:
-        if not yes and asks_people():
+        if not yes:
+            if not asks_people():
+                raise InvalidInputError(f"nobody can be asked whether to close {study} for good; add --yes")
             typer.confirm(f"Close {study} for good?", abort=True)
-        found.close(name, reason=reason)
-    status = found.status()
+        try:
+            _rehearse(found, out, report)
+            found.close(name, reason=reason)
+        except Exception:
+            write_stderr(f"{study} stays open")
+            raise
+    status, learned = found.status(), found.learned().questions.size
+    late = ""
+    if status.waiting:
+        late = f" ({len(status.waiting):,} of them in the last round, which is incomplete: the model uses them)"
     print_lines(
-        f"{study} is closed: {plural(status.answered, 'example')} answered, {found.terms.money(status.spent)} spent; a "
-        f"prediction needs {', '.join(status.chosen) or 'nothing'}."
+        f"{study} is closed: {plural(status.answered, 'example')} answered, {learned + len(status.waiting):,} learned "
+        f"from{late}, {found.terms.money(status.spent)} spent; a prediction needs "
+        f"{', '.join(status.chosen) or 'nothing'}."
     )
+    model = predictor(found)
+    if model is not None and model.caution:
+        write_stderr(f"warning: {model.caution}")
+    for label, path in _write(found, out, report):
+        print_lines(f"{label}: {path}")
+
+
+def _write(study: Study, out: Path | None, report: Path | None) -> Iterator[tuple[str, Path]]:
+    """Write the model and the report, those that are wanted."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    from hardthresh.study.closing import save_model, write_study
+
     if out is not None:
-        save_model(found, out)
-        print_lines(f"Model: {out}")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the caller says it
+            save_model(study, out)
+        yield "Model", out
     if report is not None:
-        write_study(found, report)
-        print_lines(f"Report: {report}")
+        write_study(study, report)
+        yield "Report", report
+
+
+def _rehearse(study: Study, out: Path | None, report: Path | None) -> None:
+    """Raise what writing the model and the report would raise: they are written to new folders beside, and removed."""
+    for path in filter(None, (out, report)):
+        target = Path(os.path.realpath(path))
+        if target.exists() and not os.access(target, os.W_OK):
+            raise PermissionError(EACCES, os.strerror(EACCES), os.fspath(path))
+        try:
+            with TemporaryDirectory(dir=target.parent) as folder:
+                draft = Path(folder, path.name)
+                list(_write(study, draft if path is out else None, draft if path is report else None))
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 
 def verify(study: StudyFile) -> None:

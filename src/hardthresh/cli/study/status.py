@@ -38,13 +38,19 @@ def _head(study: Study, now: Status) -> str:
     left = "no limit" if now.left is None else terms.money(now.left)
     most = "" if terms.examples is None else f" of at most {terms.examples:,}"
     dropped = f", {now.dropped:,} dropped" if now.dropped else ""
+    waits = "waits" if len(now.waiting) == 1 else "wait"
+    waiting = (
+        f" ({len(now.waiting):,} {waits} for the rest of the round, {plural(now.to_come, 'answer')} to come)"
+        if now.waiting
+        else ""
+    )
     state = "closed" if now.closed else "open"
     return "\n".join(
         [
             f"{one_line(terms.title) or study.path}: {state}, {plural(now.events, 'event')}",
             f"Spent {terms.money(now.spent)}, reserved for open questions {terms.money(now.reserved)}, left {left} "
             f"(limit {total}; {terms.money(terms.budget_per_example)} for an example)",
-            f"Asked about {plural(now.asked, 'example')}{most}; {now.answered:,} answered{dropped}",
+            f"Asked about {plural(now.asked, 'example')}{most}; {now.answered:,} answered{waiting}{dropped}",
         ]
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from importlib import resources
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +12,10 @@ from hardthresh.core.errors import InvalidInputError, plural
 
 from ..options import check_output
 from ..terminal import write_stderr, write_stdout
-from .options import StudyFile, Who, name_of
+from .options import StudyFile, Who, name_of, quoted
+
+OTHERS = (".toml", ".csv", ".tsv", ".json", ".parquet", ".html")
+"""Endings of the files beside a study, which one might be given in its place by mistake."""
 
 
 def new(
@@ -28,13 +30,15 @@ def new(
     from hardthresh.study import Study, Terms
 
     found = Terms.read(terms)
+    if study.suffix in OTHERS or study.name.startswith(":"):
+        raise InvalidInputError(f"{study} is no name for the file of a study; choose one such as study.db")
     Study.create(study, found, who=name_of(who))
     limits = [f"{found.money(found.budget_per_example)} for an example"]
     if found.total_budget is not None:
         limits.append(f"{found.money(found.total_budget)} in all")
     write_stderr(
         f"{study}: a study of {plural(len(found.attributes), 'attribute')} to predict {found.target.name}; "
-        f"{' and '.join(limits)}. Begin with: hardthresh study ask {shlex.quote(str(study))}"
+        f"{' and '.join(limits)}. Begin with: hardthresh study ask {quoted(study)}"
     )
 
 

@@ -19,6 +19,9 @@ from hardthresh.limited.cost_model import CostModel
 from .moments import Covariances, Moments
 from .support_choice import PER_VARIABLE, choose, intercept, least_squares, required_decrease
 
+TOO_FEW_ADVICE = "allow more attributes per example, or use SparseLinearRegression where the table is complete"
+"""What to do if there are too few examples, where the attributes are those of a table."""
+
 # The first seven were tuned by hand on draws of the problem of Murata and Suzuki (2018), other draws than those of
 # papers/limited_attributes. Values are called equal if they find the same supports, with squared errors within a third,
 # in 12 draws of each of six problems with 4 of 60 attributes: weak and strong effects, correlated attributes, two
@@ -271,8 +274,8 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
         if state.fitted:
             return _underflow(state)
         return (
-            f"{state.seen} examples are too few to explore all attributes and to see the best of them together; allow "
-            "more attributes per example, or use SparseLinearRegression where the table is complete"
+            f"{state.seen} examples are too few to explore all attributes and to see the best of them together; "
+            f"{TOO_FEW_ADVICE}"
         )
 
     def _absorb_block(

@@ -205,6 +205,12 @@ def _schemas() -> dict[str, Any]:
                     **count,
                     "description": "Examples that cannot be learned from: something is missing, or they were skipped.",
                 },
+                "waiting": {
+                    "type": "array",
+                    "items": _NUMBER,
+                    "description": "Answered questions that will be learned from with their round.",
+                },
+                "to_come": {**count, "description": "Answers that this round still needs."},
                 "asked": count,
                 "open": {"type": "array", "items": _NUMBER},
                 "spent": {"type": "number"},
