@@ -53,15 +53,9 @@ class Record:
 
 def fields(learner):
     state = learner.state
-    return [
-        state.w.tolist(),
-        state.intercept,
-        state.seen,
-        state.taken,
-        state.quota,
-        learner.curve.errors,
-        state.part.mean.tolist(),
-    ]
+    moments = [state.scales.mean, state.scores.product, state.part.product, state.together.comoment, state.own.comoment]
+    numbers = [state.w.tolist(), state.intercept, state.seen, state.taken, state.quota, learner.curve.errors]
+    return numbers + [each.tolist() for each in moments]
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
