@@ -1,4 +1,4 @@
-"""Who may use a study: the token, the sessions of browsers, and a limit on wrong tokens."""
+"""Access to a served study: the token, the sessions of browsers, and a limit on wrong tokens."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ PATIENCE = 10.0  # seconds for the headers of a request; arbitrary: they are one
 
 
 class Connection(H11Protocol):
-    """A connection of uvicorn, which itself waits for ever for the first request, and for the rest of any headers."""
+    """A connection of uvicorn with a time limit for the first request and for headers, which uvicorn lacks."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Close a connection of an address that has too many, and one that sends no request."""
