@@ -46,7 +46,7 @@ def leave_nothing():
     worker in this process had a client of its own; later tests could not compute.
     """
     yield
-    if "matplotlib.pyplot" in sys.modules:
-        sys.modules["matplotlib.pyplot"].close("all")
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
     if "dask.config" in sys.modules:
         sys.modules["dask.config"].config.pop("scheduler", None)
