@@ -76,11 +76,11 @@ def write_study(study: Study, path: str | PathLike[str], *, date: datetime.date 
         If the file cannot be written; its ``filename`` is `path`.
     """
     check_installed()
-    terms, learned, status = study.terms, study.learned(), study.status()
-    events = list(study.events())
+    with study.snapshot() as now:
+        terms, learned, status, events = now.terms, now.learned(), now.status(), list(now.events())
+        model = predictor(now) if learned.questions.size else None
     records = records_of(events, terms)
     reached, shift = progress(learned), drift(learned)
-    model = predictor(study) if learned.questions.size else None
     text: str = (
         environment()
         .get_template("study.html.jinja")

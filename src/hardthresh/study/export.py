@@ -55,7 +55,8 @@ def write_answers(study: Study, path: str | PathLike[str], *, verbatim: bool = F
     and the attributes. Numbers are in the units of the terms; an empty cell was not asked for, not told yet, or could
     not be measured.
     """
-    columns = answer_columns(study)
+    with study.snapshot() as now:
+        columns = answer_columns(now)
     _write(columns, path, verbatim=verbatim)
     return len(columns[0][1])
 

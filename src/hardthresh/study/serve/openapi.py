@@ -107,13 +107,13 @@ def document(terms: Terms) -> dict[str, Any]:
             ),
             "/api/correct": _post(
                 "correct",
-                "Correct values of a question that was answered. What was learned is computed again.",
+                "Correct values of a question that was answered. The coefficients are computed again.",
                 _object({**answer, "reason": _REASON}, ["who", "question", "values", "reason"]),
                 receipt,
             ),
             "/api/withdraw": _post(
                 "withdraw",
-                "Withdraw an answered question; what was learned is computed again as if it had not been there.",
+                "Withdraw an answered question: the coefficients are computed again without it.",
                 _object({**person, "question": _NUMBER, "reason": _REASON}, ["who", "question", "reason"]),
                 receipt,
             ),
