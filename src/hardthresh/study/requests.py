@@ -64,8 +64,8 @@ def check_held(transaction: Transaction, question: Question) -> None:
     if question.holder is None:
         back = [event for event in transaction.events(question=question.number) if event.action == "given back"][-1]
         raise LateAnswer(
-            f"question {question.number} was given back by {back.who} at {back.at}, and nobody has it; ask for a "
-            "question first"
+            f"question {question.number} was given back by {back.who} at {back.at}, and nobody has it; it goes to "
+            "whoever asks next"
         )
 
 
