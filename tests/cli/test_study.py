@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 import hardthresh as ht
 from hardthresh.cli.app import app
 from hardthresh.study import Study, Terms
+from hardthresh.study.closing import save_model
 
 ALL = ("age=61", "weight=150 lb", "smoker=yes", "creatinine=1.2 mg/dl", "albumin=40", "NYHA class=ii", "ward=surgery")
 """The values of the first question of the example, without the target."""
@@ -567,6 +568,40 @@ def test_of_two_classes_the_class_and_its_probability_are_predicted(done, folder
     one = json.loads(done("study", "predict", "classes.db", "fever=3", "--json"))
     assert one["prediction"] == "ill"
     assert one["probability"] == pytest.approx({"well": 1 - float(ill.split(",")[1]), "ill": float(ill.split(",")[1])})
+
+
+def test_the_saved_model_says_which_numbers_it_takes(done, refused, folder):
+    study = study_of_classes(folder / "classes.db")
+    save_model(study, folder / "model.json")
+    (folder / "new.csv").write_text("fever,smoker\n3 K,yes\n", encoding="utf-8")
+    assert "the model needs them as numbers: fever (in K)" in refused("predict", "model.json", "new.csv")
+    kinds = """
+        n_nonzero_coefs = 3
+        budget_per_example = 3
+        [target]
+        name = "y"
+        [attributes.grade]
+        kind = "ordered"
+        levels = ["low", "high"]
+        [attributes.smoker]
+        kind = "yes/no"
+        [attributes.ward]
+        kind = "category"
+        levels = ["general", "surgery"]
+        """
+    columns = ["grade", "smoker", "ward=surgery"]
+    table = polars.DataFrame(
+        {name: [float(row >> place & 1) for row in range(32)] for place, name in enumerate(columns)}
+    )
+    model = ht.SparseLinearRegression(n_nonzero_coefs=3).fit(table, table.to_numpy() @ [1.0, 2.0, 3.0])
+    ht.save(model, folder / "kinds.json", notes={"terms": kinds})
+    (folder / "new.csv").write_text("grade,smoker,ward=surgery\nhigh,yes,surgery\n", encoding="utf-8")
+    message = refused("predict", "kinds.json", "new.csv")
+    for codes in ("grade (0 low, 1 high)", "smoker (0 no, 1 yes)", "ward=surgery (1 if it is that level, else 0)"):
+        assert codes in message
+    for other in ("no terms", 1):  # notes of other programs
+        ht.save(model, folder / "other.json", notes={"terms": other})
+        assert refused("predict", "other.json", "new.csv").endswith("the model needs them as numbers")
 
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "study.rst"
