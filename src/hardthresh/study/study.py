@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Self
 
-import numpy as np
-
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import HardThreshError, InvalidInputError, plural
 from hardthresh.limited.attribute_learner import AttributeLearner
@@ -250,10 +248,11 @@ class Study(StudyFile):
                     "the question if the first values are of somebody else"
                 )
             self._check_subject(transaction, state, question, subject)
+            typed = self._typed(values, parsed)
             if doubted := self._doubted(parsed, confirmed):
                 doubts.append(doubted)
-                return {"doubts": doubted.doubts}
-            return {"values": parsed, "confirmed": sorted(confirmed & parsed.keys())}
+                return {"doubts": doubted.doubts, "typed": typed}
+            return {"values": parsed, "typed": typed, "confirmed": sorted(confirmed & parsed.keys())}
 
         request = ("tell", number, values, sorted(confirmed), subject)
         receipt = self._about(number, who, "told", answered, request, key=key, subject=subject, doubts=doubts)
@@ -394,12 +393,14 @@ class Study(StudyFile):
             for name in parsed.keys() - question.values.keys():
                 raise InvalidInputError(f"{name} of question {number} was not told yet; tell it")
             check_change(question, parsed, subject)
+            typed = self._typed(values, parsed)
             if doubted := self._doubted(parsed, confirmed):
                 doubts.append(doubted)
-                return {"doubts": doubted.doubts}
+                return {"doubts": doubted.doubts, "typed": typed}
             self._check_late_payment(state, question, parsed)
             return {
                 "values": parsed,
+                "typed": typed,
                 "old": {name: question.values[name] for name in parsed},
                 "old subject": question.subject if subject is not None else None,
                 "confirmed": sorted(confirmed & parsed.keys()),
@@ -493,22 +494,25 @@ class Study(StudyFile):
 
     def status(self) -> Status:
         """Return how the study stands: budget, examples, open questions, and the present predictor."""
-        with self._reading() as (_, state):
+        with self._reading() as (transaction, state):
             learner, terms = state.learner, self.terms
             spent, committed = state.spent_so_far(), state.committed()
+            answered = state.answered(transaction)
+            ended = not (state.closed or state.open) and self._free_question(state, "") is None
             return Status(
                 events=state.event,
                 asked=state.asked,
-                answered=learner.meter.examples - learner.dropped,
-                dropped=learner.dropped,
+                answered=answered,
+                left_out=state.asked - answered - len(state.open),
                 waiting=tuple(state.waiting),
-                to_come=0 if learner.answers is None else int(np.count_nonzero(~learner.answers.answered)),
+                to_come=0 if ended or state.closed else state.to_come,
                 spent=spent,
                 reserved=committed - spent,
                 left=None if terms.total_budget is None else max(0.0, terms.total_budget - committed),
                 open=tuple(state.open.values()),
                 chosen=tuple(terms.columns[j] for j in learner.final_state().support),
                 closed=state.closed,
+                ended=str(nothing_to_ask(terms, state)) if ended else "",
             )
 
     def learned(self) -> Learned:

@@ -175,6 +175,14 @@ class StudyFile:
         self._check_asked(question, values)
         return {name: self.terms.attribute(name).parse(typed) for name, typed in values.items()}
 
+    def _typed(self, values: Mapping[str, Any], parsed: Values) -> dict[str, str]:
+        """Return the texts that were typed where a value reads otherwise in the unit of the terms, such as "150 lb"."""
+        return {
+            name: typed
+            for name, typed in values.items()
+            if isinstance(typed, str) and typed.strip() != self.terms.attribute(name).format(parsed[name])
+        }
+
     def _check_asked(self, question: Question, names: Iterable[str]) -> None:
         asked = [attribute.name for attribute in (*question.attributes, question.target)]
         for name in names:
