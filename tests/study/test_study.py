@@ -16,6 +16,7 @@ from study_helpers import TERMS, answer, asked, truth
 
 from hardthresh.core.errors import HardThreshError, InvalidInputError
 from hardthresh.limited import Learner
+from hardthresh.limited.sources.database import BusyError
 from hardthresh.study import (
     BudgetUsed,
     LateAnswer,
@@ -28,6 +29,7 @@ from hardthresh.study import (
     write_study,
 )
 from hardthresh.study.export import answer_columns, trail_columns
+from hardthresh.study.log import StudyLog
 from hardthresh.study.predicting import predictor
 
 
@@ -208,6 +210,71 @@ def test_a_round_waits_for_its_last_answer(study):
     assert study.ask("ann")[0].number == 32
 
 
+def test_what_ended_a_question_is_said_and_what_can_be_done_about_it(study):
+    answer(study, "ann", 1)
+    study.correct(0, {"y": 1.0}, "ben", reason="typing error")
+    with pytest.raises(LateAnswer, match=r"question 0 was answered by ann at .*; to change an answer, correct it"):
+        study.skip(0, "ann")
+    skipped = study.ask("ann")[0].number
+    study.skip(skipped, "ann")
+    with pytest.raises(LateAnswer, match=r"was skipped by ann at .*, which is final: another example took its place$"):
+        study.give_back(skipped, "ann")
+    for request in (
+        lambda: study.correct(skipped, {"y": 1.0}, "ann", reason="r"),
+        lambda: study.withdraw(skipped, "ann", reason="r"),
+    ):
+        with pytest.raises(InvalidInputError, match="was skipped before anything was told of it, which is final"):
+            request()
+    study.withdraw(0, "cem", reason="consent")
+    with pytest.raises(LateAnswer, match=r"question 0 was withdrawn by cem at .*, which cannot be undone"):
+        study.give_back(0, "ann")
+
+
+def test_requests_that_would_change_nothing_are_refused(study):
+    study.ask("ann")
+    study.give_back(0, "ben")
+    answered = answer(study, "cem", 2)
+    study.give_back(study.ask("cem")[0].number, "cem", key="k")
+    back = study.give_back(2, "cem", key="k").number
+    study.correct(answered[1], {}, "cem", subject="P-1", reason="forgotten")
+    events = study.status().events
+    with pytest.raises(LateAnswer, match=r"question 2 was given back by cem at .*, and nobody has it"):
+        study.give_back(back, "ann")
+    same = {"y": truth(answered[1])["y"]}
+    for subject in (None, "P-1"):
+        with pytest.raises(InvalidInputError, match="has these values already, so nothing would change"):
+            study.correct(answered[1], same, "ann", subject=subject, reason="r")
+    with pytest.raises(InvalidInputError, match="nothing would change"):
+        study.correct(answered[1], {}, "ann", subject="P-1", reason="r")
+    assert study.status().events == events
+    study.correct(answered[1], same, "ann", subject="P-2", reason="another one")
+    with pytest.raises(InvalidInputError, match="a correction needs a reason"):
+        study.correct(answered[1], {"y": 2.0}, "ann", reason="")
+    with pytest.raises(InvalidInputError, match="a withdrawal needs a reason"):
+        study.withdraw(answered[1], "ann", reason=" ")
+
+
+def test_a_file_that_is_locked_is_waited_for_with_a_warning(study, monkeypatch):
+    monkeypatch.setattr("hardthresh.study.log._WAIT", 0.05)
+    monkeypatch.setattr("hardthresh.limited.sources.database._BUSY_TIMEOUT", 0.0)
+    monkeypatch.setattr("hardthresh.limited.sources.database._STALLED", 0.0)
+    with closing(sqlite3.connect(study.path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with (
+            pytest.warns(RuntimeWarning, match=r"another program uses .*; waiting for it, up to 0\.05 seconds"),
+            pytest.raises(BusyError, match=r"wait for it or end it, and try again; nothing was stored$"),
+        ):
+            study.ask("ann")
+    assert study.ask("ann")[0].number == 0
+
+
+def test_a_file_that_may_not_be_written_says_what_to_check(study, monkeypatch):
+    connected = StudyLog.connected
+    monkeypatch.setattr(StudyLog, "connected", lambda log, mode="rw": connected(log, "ro"))
+    with pytest.raises(HardThreshError, match=r"cannot be written: .*; check that you may write to the file"):
+        study.ask("ann")
+
+
 def test_a_skipped_example_is_replaced_and_what_was_bought_is_paid(study):
     [question] = study.ask("ann")
     study.tell(0, {question.attributes[0].name: 1.0}, "ann")
@@ -226,8 +293,9 @@ def test_a_panel_can_be_paid_for_a_skipped_example(begin):
     study = begin(terms=panel)
     study.ask("ann")
     assert study.skip(0, "ann", bought=["blood"]).cost == 2.0
+    [question] = study.ask("ann")
     with pytest.raises(InvalidInputError, match="there is no attribute 'blod'"):
-        study.skip(study.ask("ann")[0].number, "ann", bought=["blod"])
+        study.skip(question.number, "ann", bought=["blod"])
 
 
 def test_a_study_with_a_number_of_examples_can_be_read_after_a_skip(begin):

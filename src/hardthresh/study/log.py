@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 from hardthresh import __version__
 from hardthresh.core.errors import HardThreshError, InvalidInputError
 from hardthresh.limited.sources.database import DatabaseFile, error_code, is_empty
 from hardthresh.limited.sources.journal_file import chained
+
+T = TypeVar("T")
 
 _SCHEMA = """
 CREATE TABLE study (
@@ -107,6 +110,7 @@ class StudyLog(DatabaseFile):
     kind = "a study"
     application_id = int.from_bytes(b"HTST", "big")
     format_version = 1
+    busy_advice = "wait for it or end it, and try again; nothing was stored"
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], terms: str, who: str, at: str) -> StudyLog:
@@ -120,7 +124,7 @@ class StudyLog(DatabaseFile):
         log = cls(path)
         if log.path.exists() and log.path.stat().st_size:  # a program that was killed here may have left an empty file
             raise InvalidInputError(f"{path} is there; choose another name, nothing was changed")
-        log.patiently(lambda: log._create(terms, who, at), _WAIT)
+        log._wait(lambda: log._create(terms, who, at))
         return log
 
     @classmethod
@@ -132,11 +136,11 @@ class StudyLog(DatabaseFile):
         InvalidInputError
             If there is none, or it is something else.
         """
-        log = cls(path)
-        if not log.path.exists():
+        if not Path(path).exists():
             raise InvalidInputError(
                 f"there is no study {path}; begin one with `hardthresh study new`, or in Python with Study.create"
             )
+        log = cls(path)
         with log.reading() as transaction:
             transaction.terms  # noqa: B018  (reads the file)
         return log
@@ -159,7 +163,7 @@ class StudyLog(DatabaseFile):
     def reading(self) -> Iterator[Transaction]:
         """Yield a transaction that sees the file as it is now, and cannot write."""
         with self.connected() as connection, self.explained("read"):  # it undoes what a killed writer left half written
-            self.patiently(lambda: self._begin(connection, "BEGIN"), _WAIT)
+            self._wait(lambda: self._begin(connection, "BEGIN"))
             yield Transaction(self, connection)
 
     @contextmanager
@@ -175,10 +179,16 @@ class StudyLog(DatabaseFile):
         """Yield a transaction that no other program can write beside; it is written whole, or after an error not."""
         with self.connected() as connection:
             with self.explained("written"):
-                self.patiently(lambda: self._begin(connection, "BEGIN IMMEDIATE"), _WAIT)
+                self._wait(lambda: self._begin(connection, "BEGIN IMMEDIATE"))
             with self.explained("written"):
                 yield Transaction(self, connection)
-                self.patiently(lambda: connection.execute("COMMIT"), _WAIT)
+                self._wait(lambda: connection.execute("COMMIT"))
+
+    def _wait(self, action: Callable[[], T]) -> T:
+        """Return the result of an action, for which other programs may have to be waited for."""
+        return self.patiently(
+            action, _WAIT, f"another program uses {self.path}; waiting for it, up to {_WAIT:g} seconds"
+        )
 
     def _begin(self, connection: sqlite3.Connection, statement: str) -> None:
         try:

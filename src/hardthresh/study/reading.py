@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from hardthresh.core.checking import checked_number
 from hardthresh.core.errors import InvalidInputError, format_value
+from hardthresh.core.typing import is_real
 from hardthresh.limited.learner import LARGEST
 
 from .attributes import MISSING, Attribute, Kind
@@ -16,10 +17,17 @@ LONGEST_NAME = 100
 """Characters of the name of an attribute, of a person, or a unit; arbitrary: it must fit on a line of a phone."""
 
 
+def similar_name(name: Any, known: Iterable[str]) -> str | None:
+    """Return the known name that is most similar to another one, without regard to case; None if none is."""
+    folded = {one.casefold(): one for one in known}
+    close = get_close_matches(str(name).casefold(), folded, n=1)
+    return folded[close[0]] if close else None
+
+
 def suggestion(name: Any, known: Iterable[str]) -> str:
     """Return the end of a message about an unknown name: a similar one that is known, if there is one."""
-    close = get_close_matches(str(name), list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    similar = similar_name(name, known)
+    return "" if similar is None else f"; did you mean {similar!r}?"
 
 
 def check_keys(where: str, table: Mapping[str, Any], known: Iterable[str]) -> None:
@@ -73,7 +81,16 @@ def _levels(name: str, value: Any) -> tuple[str, ...]:
 def panel_price(name: str, entry: Mapping[str, Any]) -> float:
     checked_name("the name of a panel", name)
     check_keys(f"panel {name!r}", entry, ["price"])
-    return checked_number(f"the price of panel {name!r}", entry.get("price"), above=0.0)
+    return _price(f"the price of panel {name!r}", entry.get("price"))
+
+
+def _price(what: str, value: Any) -> float:
+    if is_real(value) and value == 0:
+        raise InvalidInputError(
+            f"{what} must be more than 0, got {format_value(value)}: give what is free a very small price, such as "
+            "0.01, or put it into the panel that it always comes with"
+        )
+    return checked_number(what, value, above=0.0)
 
 
 def read_attribute(name: str, entry: Mapping[str, Any]) -> Attribute:
@@ -117,7 +134,7 @@ def read_attribute(name: str, entry: Mapping[str, Any]) -> Attribute:
         },
         levels=_levels(f"the levels of {where}", entry["levels"]) if "levels" in entry else (),
         panel=checked_name(f"the panel of {where}", entry["panel"]) if "panel" in entry else "",
-        price=checked_number(f"the price of {where}", entry.get("price", 1.0), above=0.0),
+        price=_price(f"the price of {where}", entry.get("price", 1.0)),
         help=text_of(f"the help of {where}", entry.get("help", "")),
         **limits,
     )

@@ -46,18 +46,42 @@ def open_question(transaction: Transaction, state: StudyState, number: int) -> Q
     about = [event for event in transaction.events(question=number) if event.action != "doubted"]
     if not about:
         raise InvalidInputError(f"question {number} was never asked; ask for one first")
-    last = about[-1]
-    done = "answered" if last.action == "told" else last.action
-    raise LateAnswer(f"question {number} was {done} by {last.who} at {last.at}; to change an answer, correct it")
+    last = [event for event in about if event.action in _ENDS][-1]
+    done, advice = _ENDS[last.action]
+    raise LateAnswer(f"question {number} was {done} by {last.who} at {last.at}{advice}")
+
+
+_ENDS = {
+    "told": ("answered", "; to change an answer, correct it"),
+    "skipped": ("skipped", ", which is final: another example took its place"),
+    "withdrawn": ("withdrawn", ", which cannot be undone"),
+}
+"""What may end a question: the event, how a message calls it, and what can be done about it."""
+
+
+def check_held(transaction: Transaction, question: Question) -> None:
+    """Raise LateAnswer if nobody has an open question."""
+    if question.holder is None:
+        back = [event for event in transaction.events(question=question.number) if event.action == "given back"][-1]
+        raise LateAnswer(
+            f"question {question.number} was given back by {back.who} at {back.at}, and nobody has it; it goes to "
+            "whoever asks next"
+        )
+
+
+def check_change(question: Question, values: Mapping[str, float | None], subject: str | None) -> None:
+    """Raise InvalidInputError if a correction would change nothing."""
+    if subject in (None, question.subject) and all(question.values[name] == value for name, value in values.items()):
+        raise InvalidInputError(
+            f"question {question.number} has these values already, so nothing would change; give the right ones"
+        )
 
 
 def held_question(transaction: Transaction, state: StudyState, number: int, who: str) -> Question:
     """Return an open question that a person holds; else raise LateAnswer with what became of it."""
     question = open_question(transaction, state, number)
     who = checked_name("the name of a person", who)
-    if question.holder is None:
-        back = [event for event in transaction.events(question=number) if event.action == "given back"][-1]
-        raise LateAnswer(f"question {number} was given back by {back.who} at {back.at}; ask for a question first")
+    check_held(transaction, question)
     if question.holder != who:
         raise LateAnswer(f"question {number} is with {question.holder} since {question.since}, not with {who}")
     return question
@@ -131,9 +155,9 @@ def checked_text(reason: str) -> str:
     return reason
 
 
-def checked_reason(reason: str) -> str:
+def checked_reason(what: str, reason: str) -> str:
     if not checked_text(reason).strip():
-        raise InvalidInputError("a correction needs a reason")
+        raise InvalidInputError(f"{what} needs a reason")
     return reason
 
 

@@ -19,6 +19,8 @@ from .question import Question
 from .reading import checked_name
 from .records import Learned, Receipt, Status, learned_examples
 from .requests import (
+    check_change,
+    check_held,
     check_open,
     checked_reason,
     checked_text,
@@ -320,7 +322,7 @@ class Study(StudyFile):
         Raises
         ------
         LateAnswer
-            If the question is not open.
+            If the question is not open, or nobody has it.
         StudyClosed
             If the study is closed.
         """
@@ -328,6 +330,7 @@ class Study(StudyFile):
 
         def given_back(state: StudyState, transaction: Transaction) -> dict[str, Any]:
             question = open_question(transaction, state, number)
+            check_held(transaction, question)
             return {"held by": question.holder, "reason": checked_text(reason)}
 
         return self._about(number, who, "given back", given_back, ("give back", number, reason), key=key)
@@ -376,7 +379,8 @@ class Study(StudyFile):
         Raises
         ------
         QuestionBack, InvalidInputError, StudyClosed
-            As in `tell`; InvalidInputError also if the total budget does not cover what has to be paid now.
+            As in `tell`; InvalidInputError also if nothing would change, or the total budget does not cover what has to
+            be paid now.
         """
         number, confirmed = question_number(number), self._known_names(confirmed)
         subject = None if subject is None else checked_name("the subject", subject)
@@ -388,6 +392,7 @@ class Study(StudyFile):
             parsed = {} if subject is not None and not values else self._parsed(question, values)
             for name in parsed.keys() - question.values.keys():
                 raise InvalidInputError(f"{name} of question {number} was not told yet; tell it")
+            check_change(question, parsed, subject)
             typed = self._typed(values, parsed)
             if doubted := self._doubted(parsed, confirmed):
                 doubts.append(doubted)
@@ -400,7 +405,7 @@ class Study(StudyFile):
                 "old subject": question.subject if subject is not None else None,
                 "confirmed": sorted(confirmed & parsed.keys()),
                 "dropped": dropped,
-                "reason": checked_reason(reason),
+                "reason": checked_reason("a correction", reason),
             }
 
         request = ("correct", number, values, sorted(confirmed), reason, subject)
@@ -444,7 +449,7 @@ class Study(StudyFile):
             if number in state.open:
                 raise InvalidInputError(f"question {number} is still open; skip it instead")
             _, dropped = self._answered(transaction, state, number)
-            return {"dropped": dropped, "reason": checked_reason(reason)}
+            return {"dropped": dropped, "reason": checked_reason("a withdrawal", reason)}
 
         return self._about(number, who, "withdrawn", withdrawn, ("withdraw", number, reason), key=key)
 

@@ -201,7 +201,9 @@ class StudyFile:
         bought: set[str] = set()
         for name in [names] if isinstance(names, str) else names:
             members = {attribute.name for attribute in question.attributes if attribute.panel == name}
-            bought |= members if name in self.terms.panels and members else self._known_names([name])
+            if name in self.terms.panels and not members:
+                raise InvalidInputError(f"panel {name!r} was not asked for in question {question.number}")
+            bought |= members or self._known_names([name])
         return bought
 
     def _doubted(self, values: Values, confirmed: set[str]) -> QuestionBack | None:
@@ -249,5 +251,8 @@ class StudyFile:
         if question.withdrawn:
             raise InvalidInputError(f"question {number} was withdrawn, which cannot be undone")
         if not question.values:
-            raise InvalidInputError(f"nothing was told of question {number}")
+            raise InvalidInputError(
+                f"question {number} was skipped before anything was told of it, which is final: another example took "
+                "its place"
+            )
         return question, not state.learns_from(number, transaction)

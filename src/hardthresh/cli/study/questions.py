@@ -90,5 +90,8 @@ def withdraw(
     """
     from hardthresh.study import Study
 
-    receipt = Study.open(study).withdraw(question, name_of(who), reason=reason, key=key)
-    print_receipt(receipt, f"Question {receipt.number} is withdrawn; what was learned is computed without it.", as_json)
+    found = Study.open(study)
+    receipt = found.withdraw(question, name_of(who), reason=reason, key=key)
+    event = next(found.events(receipt.event - 1))
+    effect = "it was not learned from anyway" if event.body["dropped"] else "what was learned is computed without it"
+    print_receipt(receipt, f"Question {receipt.number} is withdrawn; {effect}.", as_json)

@@ -84,7 +84,7 @@ def close(
     Nothing can be asked, told or corrected afterwards. The files can be written again by the same command. If the model
     or the report cannot be made, the study stays open.
     """
-    check_written(study, {"--report": (report, (".html",))})
+    check_written(study, {"--report": (report, (".html",))}, {"the file of --out": out})
     check_model_output(out, {"the study": study})
 
     from hardthresh.study import Study
