@@ -113,6 +113,9 @@ def test_a_plan_is_made_of_a_guess_or_of_an_old_table(done, refused, folder):
     assert "--examples must be numbers such as 200,400; got 'many'" in refused(*command[:-3], "many")
     assert "the name of old.txt must end in .csv, .tsv" in refused(*command, "--table", "old.txt")
     assert "did you mean" in refused(*command, "--needed", "bb,a")
+    assert "auc is a guess for a target that is one of two classes" in refused(*command, "--auc", 0.8)
+    polars.DataFrame(rows | {"a": [None] * 120, "y": rows["a"]}).write_csv(folder / "old.csv")
+    assert "0 of 120 rows" in refused(*command, "--table", "old.csv")
 
 
 # --- questions and answers ---

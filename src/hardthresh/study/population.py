@@ -104,10 +104,10 @@ class Guess:
 
     terms: Terms
     needed: int | Sequence[str]
-    r2: float
-    auc: float
-    share: float
-    correlation: float
+    r2: float = 0.5
+    auc: float = 0.8
+    share: float = 0.5
+    correlation: float = 0.1
 
     def __post_init__(self) -> None:
         checked_number("r2", self.r2, above=0.0, most=1.0)
@@ -271,7 +271,9 @@ class OldTable:
         if np.count_nonzero(known) < FEWEST:
             raise InvalidInputError(
                 f"{np.count_nonzero(known)} of {len(frame)} rows of the table have a value for every attribute and the "
-                f"target; {FEWEST} or more are needed: plan with a guess of the signal"
+                f"target; only such rows can be used, and {FEWEST} or more are needed. The rows of an adaptive study "
+                "are hardly ever complete: take the table of a study that measured everything, or plan with a guess of "
+                "the signal"
             )
         rows = np.flatnonzero(known).tolist()
         columns = [
