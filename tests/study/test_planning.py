@@ -299,6 +299,19 @@ def _signal(draw):
     return (signal - signal.mean()) / signal.std()
 
 
+@pytest.mark.parametrize(
+    ("needed", "said"),
+    [
+        (1, "1 column has an effect; it is drawn anew for each study"),
+        (2, "2 columns have equal effects; they are drawn anew for each study"),
+        (["a1"], "a1 has an effect of random sign"),
+        (["a1", "a2"], "a1, a2 have equal effects of random sign"),
+    ],
+)
+def test_one_needed_column_is_in_the_singular(needed, said):
+    assert Guess(terms(), needed).assumptions[0].startswith(said)
+
+
 def test_classes_are_planned_with_the_log_loss():
     found = plan(terms(target="kind = 'class'"), examples=400, auc=0.9, repeats=4)
     assert "mean log loss" in str(found)

@@ -26,7 +26,7 @@ from .terms import Terms
 
 NEW = 1000
 """Most examples on which the error of a simulated study is measured; with so many it varies by 5 % at most."""
-FEWEST = 50  # complete rows of a table: a third of fewer says next to nothing about errors; arbitrary
+FEWEST_ROWS = 50  # complete rows of a table: a third of fewer says next to nothing about errors; arbitrary
 _HELD_OUT = 1 / 3  # of the rows of a table, as is usual
 _QUANTILES = ndtri((np.arange(2001) + 0.5) / 2001)  # of the normal distribution, for a sum over it
 
@@ -154,10 +154,12 @@ class Guess:
     def assumptions(self) -> tuple[str, ...]:
         """What is assumed, in words."""
         if isinstance(self.needed, int):
-            which = f"{self.needed} columns have equal effects; they are drawn anew for each study, among those that a "
+            have = "has an effect; it is" if self.needed == 1 else "have equal effects; they are"
+            which = f"{plural(self.needed, 'column')} {have} drawn anew for each study, among those that a "
             which += f"prediction may buy together, at a cost of {self.terms.money(prediction_limit(self.terms))}"
         else:
-            which = f"{', '.join(self.needed)} have equal effects of random sign"
+            have = "has an effect" if self._named.size == 1 else "have equal effects"
+            which = f"{', '.join(self.needed)} {have} of random sign"
         if self.terms.is_class:
             signal = f"the best model has an AUC of {number(self.auc)}, and the second class a share of "
             signal += percent(self.share)
@@ -268,10 +270,10 @@ class OldTable:
             values = [None if value != value else value for value in frame.get_column(attribute.name).to_list()]
             parts.append([_parsed(attribute, value, row) for row, value in enumerate(values)])
             known &= np.array([value is not None for value in parts[-1]], dtype=bool)
-        if np.count_nonzero(known) < FEWEST:
+        if np.count_nonzero(known) < FEWEST_ROWS:
             raise InvalidInputError(
                 f"{np.count_nonzero(known)} of {len(frame)} rows of the table have a value for every attribute and the "
-                f"target; only such rows can be used, and {FEWEST} or more are needed. The rows of an adaptive study "
+                f"target; only such rows can be used, and {FEWEST_ROWS} or more are needed. The rows of an adaptive study "
                 "are hardly ever complete: take the table of a study that measured everything, or plan with a guess of "
                 "the signal"
             )
