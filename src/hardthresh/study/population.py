@@ -273,9 +273,9 @@ class OldTable:
         if np.count_nonzero(known) < FEWEST_ROWS:
             raise InvalidInputError(
                 f"{np.count_nonzero(known)} of {len(frame)} rows of the table have a value for every attribute and the "
-                f"target; only such rows can be used, and {FEWEST_ROWS} or more are needed. The rows of an adaptive study "
-                "are hardly ever complete: take the table of a study that measured everything, or plan with a guess of "
-                "the signal"
+                f"target; only such rows can be used, and {FEWEST_ROWS} or more are needed. The rows of an adaptive "
+                "study are hardly ever complete: take the table of a study that measured everything, or plan with a "
+                "guess of the signal"
             )
         rows = np.flatnonzero(known).tolist()
         columns = [
