@@ -49,8 +49,7 @@ def plan(
 ) -> None:
     """Say how many examples a study needs, what it costs, and how often it finds the right attributes.
 
-    Studies with these terms are simulated, by a guess of the signal or from completely measured rows of an earlier
-    study.
+    Studies with these terms are simulated, by a guess of the signal or from complete rows of an earlier study.
     """
     from hardthresh.study import Terms
     from hardthresh.study import plan as planned
