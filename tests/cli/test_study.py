@@ -348,8 +348,10 @@ def test_in_a_terminal_each_value_is_asked_for_and_checked(example, typed):
         "NYHA class": 2.0,
     }
     assert "nothing was typed" in said(typed(["", ""], "tell", "study.db", 0))
-    assert "held by ann, not by ben" in said(typed([], "tell", "study.db", 0, "--who", "ben"))
-    assert "question 5 is not open" in said(typed([], "tell", "study.db", 5))
+    assert "question 0 is with ann since" in said(typed([], "tell", "study.db", 0, "--who", "ben"))
+    assert "question 5 was never asked" in said(typed([], "tell", "study.db", 5))
+    example.give_back(0, "ben")
+    assert "question 0 was given back by ben at" in said(typed([], "tell", "study.db", 0))
 
 
 def test_without_a_terminal_closing_needs_a_yes(short, refused):

@@ -144,7 +144,7 @@ def test_relations_without_errors_have_p_values():
 
 
 def test_errors_of_unequal_variances_are_no_change_of_the_relation():
-    # of 200 draws at the level 5 % more than 19 reject with a probability of 0.3 %; the F test rejects a quarter
+    # of 200 draws at the level 5 % more than 19 reject with a probability of 0.3 %; the F test rejects 59
     assert sum(wald(*samples(100, seed=seed)) < 0.05 for seed in range(200)) <= 19
     changed = [samples(100, seed=seed) for seed in range(50)]
     assert sum(wald(x1, y1, x2, y2 + 2 * x2[:, 0]) < 0.05 for x1, y1, x2, y2 in changed) >= 40

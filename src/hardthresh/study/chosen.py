@@ -85,7 +85,7 @@ def chosen_columns(learned: Learned, first: int, since: int) -> tuple[ChosenColu
 
 
 def _without_effect(x: Array, y: Array) -> Array:
-    """Return for each column the p-value that its coefficient is 0, adjusted by Holm's method; NaN for too few examples.
+    """Return for each column the p-value that its coefficient is 0, adjusted by Holm's method; NaN where it is unknown.
 
     By linear regression, for classes too, with standard errors that hold without equal variances.
     """

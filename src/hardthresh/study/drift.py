@@ -145,7 +145,11 @@ class Drift:
         relation = [
             test.detectable for test in self.tests if test.kind == "relation" and test.detectable == test.detectable
         ]
-        lines = [f"These would have been found with a probability of {percent(POWER)} or more:"] if known or relation else []
+        lines = (
+            [f"These would have been found with a probability of {percent(POWER)} or more:"]
+            if known or relation
+            else []
+        )
         if known:
             span = number(min(known)) + (f" to {number(max(known))}" if len(known) > 1 else "")
             lines.append(f"  a shift of a number by {span} standard deviations, by how often it was observed;")

@@ -17,12 +17,12 @@ RIDGE = 1e4
 LEAST_PROBABILITY = 1e-15
 """Probabilities are kept so far from 0 and 1, as the log loss would be infinite; scikit-learn's value is 2.2e-16."""
 PER_COEFFICIENT = 5
-"""Examples for each coefficient that a test of a linear model needs: with so many, and with more, the tests by HC3 reject
-0.7 to 5.7 % at the level of 5 % (normal, heavy-tailed and skewed draws, equal and unequal variances)."""
+"""Examples for each coefficient that a test of a linear model needs: with 5 to 100 the Wald test by HC3 rejects 1 to 7
+% of equal models at the level of 5 %, with normal, heavy-tailed and skewed values, and equal and unequal variances."""
 FEWEST_OTHER = 10
-"""Examples that must differ from the most frequent value of a column whose coefficient is tested. HC3 estimates the
-variance from these few: at the level of 5 %, two models with 10 such examples each differ in 4 to 5 % of the draws, with
-1 or 2 in 40 to 80 %; a coefficient of 0 is rejected in 4 to 6 % with 10, and in 5 to 9 % with 5."""
+"""Examples that must differ from the most frequent value of a column whose coefficient is tested, as HC3 estimates the
+variance from these few. At the level of 5 %, the Wald test rejects 4 to 5 % of equal models with 10 such examples each,
+and 40 to 80 % with one or two; a coefficient of 0 is rejected in 4 to 6 % with 10, and in 5 to 9 % with 5."""
 _ROUNDING = 1e-12  # residuals are not taken for smaller than this share of the largest target, as they are rounding
 
 
@@ -59,7 +59,10 @@ class LeastSquares(NamedTuple):
 
 
 def least_squares(x: Array, y: Array) -> LeastSquares:
-    """Return linear regression with the covariance HC3 of MacKinnon and White (1985), for any variances of the errors."""
+    """Return linear regression, with the covariance HC3 of MacKinnon and White (1985).
+
+    It holds for any variances of the errors, in large samples.
+    """
     design = np.column_stack([np.ones(len(y)), x])
     inverse = np.linalg.pinv(design, rcond=max(design.shape) * np.finfo(np.float64).eps)
     coef = inverse @ y

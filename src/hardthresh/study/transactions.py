@@ -19,7 +19,7 @@ from hardthresh.storage import to_bytes
 from .errors import QuestionBack
 from .log import Event, StudyLog, Transaction
 from .question import Question
-from .reading import checked_name, suggestion
+from .reading import checked_name, checked_names, suggestion
 from .records import Learned, Receipt
 from .requests import age, check_open, digest, now, repeated
 from .state import StudyState, Values
@@ -199,12 +199,12 @@ class StudyFile:
                 )
 
     def _known_names(self, names: Iterable[str]) -> set[str]:
-        return {self.terms.attribute(name).name for name in ([names] if isinstance(names, str) else names)}
+        return {self.terms.attribute(name).name for name in checked_names("confirmed", names)}
 
     def _bought_names(self, names: Iterable[str], question: Question) -> set[str]:
         """Return the names of attributes; that of a panel stands for what was asked for of it."""
         bought: set[str] = set()
-        for name in [names] if isinstance(names, str) else names:
+        for name in names:
             members = {attribute.name for attribute in question.attributes if attribute.panel == name}
             bought |= members if name in self.terms.panels and members else self._known_names([name])
         return bought

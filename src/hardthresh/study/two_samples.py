@@ -41,8 +41,9 @@ def _pooled(table: Array) -> Array:
 def wald(x1: Array, y1: Array, x2: Array, y2: Array) -> float:
     """Return the p-value of a Wald test that two samples have the same linear model, for any variances of the errors.
 
-    With coefficients b and their covariances V by HC3, (b1 - b2)' (V1 + V2)^-1 (b1 - b2) / q has nearly an F distribution
-    with q and n - 2 q degrees of freedom. Where columns are collinear, only what both samples determine is compared.
+    For q coefficients b with the covariances V by HC3, (b1 - b2)' (V1 + V2)^-1 (b1 - b2) / q has nearly an F
+    distribution with q and n - 2 q degrees of freedom. Where columns are collinear, what both samples determine is
+    compared.
     """
     one, two = least_squares(x1, y1), least_squares(x2, y2)
     eigenvalues, vectors = np.linalg.eigh(one.space + two.space)
