@@ -17,7 +17,7 @@ from hardthresh.core.typing import is_integer
 from hardthresh.diagnostics.limited import LimitedPlan, limited_plan
 
 from .advice import advice, smallest, table_of_sizes
-from .population import Guess, OldTable, Population
+from .population import Guess, OldTable, Population, most_columns
 from .sizes import PlannedSize, Simulation
 from .terms import Terms
 
@@ -121,8 +121,8 @@ def plan(
         The numbers of examples to simulate. Default: doubled until nearly all studies find all right columns, and then
         bisected; and what the terms allow.
     needed : int or sequence of str, optional
-        The guess of how many columns have an effect, at most ``n_nonzero_coefs`` (default), or the names of the
-        attributes that have one, with so many columns at most, which a prediction may buy together.
+        The guess of how many columns have an effect, at most ``n_nonzero_coefs`` and as many as a prediction may buy
+        together (default), or the names of the attributes that have one.
     r2 : float
         The guess of the share of the variance of a number that the best model explains, above 0 and at most 1.
     auc : float
@@ -186,7 +186,7 @@ def plan(
     if table is not None:
         population = OldTable.of(terms, table)
     else:
-        population = Guess(terms, terms.n_nonzero_coefs if needed is None else needed, r2, auc, share, correlation)
+        population = Guess(terms, most_columns(terms) if needed is None else needed, r2, auc, share, correlation)
     simulation = Simulation(terms, population, repeats, seed)
     given = None if examples is None else _checked_sizes(examples)
     sizes = {n: simulation.size(n) for n in given} if given else _search(simulation, wanted)
