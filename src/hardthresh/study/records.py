@@ -25,7 +25,7 @@ class Receipt:
     number : int
         The number of the question; -1 if it was about the study.
     complete : bool
-        Whether the question is answered whole.
+        Whether all values of the question, and the target, were told.
     learned : bool
         Whether the example is learned from, at once or with the rest of its batch.
     needed : tuple of str
@@ -64,9 +64,9 @@ class Status:
     asked : int
         Questions that were handed out.
     answered, dropped : int
-        Examples that were answered whole; that were paid for, and cannot be learned from.
+        Examples that were answered, without a missing value; that were paid for, and cannot be learned from.
     waiting : tuple of int
-        The questions that were answered whole, and are learned from with the rest of their round.
+        The questions that were answered, and are learned from with the rest of their round.
     to_come : int
         How many answers this round still needs.
     spent, reserved : float

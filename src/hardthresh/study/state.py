@@ -39,7 +39,7 @@ class StudyState:
     open : dict
         The open questions by their number.
     waiting : dict
-        The questions that were answered whole, and will be learned from with the rest of their batch.
+        The questions that were answered, and will be learned from with the rest of their batch.
     closed : bool
         Whether the study is closed.
     """
@@ -172,7 +172,7 @@ class StudyState:
         )
 
     def _answered(self, question: Question) -> Batch | None:
-        """Learn from a question that was answered whole, or drop it if something could not be measured."""
+        """Learn from a complete question, or drop it if something could not be measured."""
         if question.lacking:
             self._drop(question)
             return None
