@@ -1,6 +1,6 @@
 """What a study says while it runs: the coverage of its error bands, and the level and power of its tests of drift.
 
-    python benchmarks/study.py                   # all tables: ten minutes
+    python benchmarks/study.py                   # all tables: a quarter of an hour
     python benchmarks/study.py --only window --choose
     python benchmarks/study.py --only drift --studies 400
     python benchmarks/study.py --only looks
