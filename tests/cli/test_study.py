@@ -351,8 +351,10 @@ def test_in_a_terminal_each_value_is_asked_for_and_checked(example, typed):
         "NYHA class": 2.0,
     }
     assert "nothing was typed" in said(typed(["", ""], "tell", "study.db", 0))
-    assert "held by ann, not by ben" in said(typed([], "tell", "study.db", 0, "--who", "ben"))
-    assert "question 5 is not open" in said(typed([], "tell", "study.db", 5))
+    assert "question 0 is with ann since" in said(typed([], "tell", "study.db", 0, "--who", "ben"))
+    assert "question 5 was never asked" in said(typed([], "tell", "study.db", 5))
+    example.give_back(0, "ben")
+    assert "question 0 was given back by ben at" in said(typed([], "tell", "study.db", 0))
 
 
 def test_without_a_terminal_closing_needs_a_yes(short, refused):
@@ -463,10 +465,7 @@ def test_a_closed_study_leaves_a_model_and_a_report(short, run, done, folder, re
     text = result.stdout
     assert result.stderr.startswith("warning: 2 examples are too few")
     assert "SparseLinearRegression" not in result.stderr
-    assert (
-        "short.db is closed: 2 examples answered, 2 learned from (2 of them in the last round, which is incomplete"
-        in text
-    )
+    assert "short.db is closed: 2 examples learned from (2 of them in the last round, which is incomplete" in text
     assert sorted(path.name for path in folder.iterdir()) == ["model.json", "page.html", "short.db"]
     assert "Final report" in (folder / "page.html").read_text(encoding="utf-8")
     (folder / "page.html").unlink()

@@ -14,7 +14,7 @@ from hardthresh.limited import ArraySource, learn
 from hardthresh.study import PlannedSize, Terms, plan, progress
 from hardthresh.study.advice import HOPELESS, advice
 from hardthresh.study.intervals import Interval, mean_interval, share_interval
-from hardthresh.study.population import Guess, OldTable, prediction_limit
+from hardthresh.study.population import Guess, OldTable, most_columns, prediction_limit
 from hardthresh.study.simulation import simulate
 
 D = 16
@@ -338,6 +338,26 @@ def test_dear_panels_limit_what_can_be_right():
         assert dear.cost_model.cost(right) <= prediction_limit(dear) == 2.0
     with pytest.raises(InvalidInputError, match="cost 5, and a prediction may cost 2"):
         plan(dear, needed=["b1"])
+
+
+def test_as_many_columns_have_an_effect_as_is_said():
+    prices = {"scan": 3.0, "blood": 2.0, "urine": 2.0}
+    panels = "".join(f"[panels.{name}]\nprice = {price}\n" for name, price in prices.items())
+    names = {"s": "scan", "b1": "blood", "b2": "blood", "u1": "urine", "u2": "urine"}
+    text = "n_nonzero_coefs = 4\nbudget_per_example = 8\nprediction_budget = 4\n[target]\nname = 'y'\n" + panels
+    dear = Terms.parse(text + "".join(f"[attributes.{name}]\npanel = '{panel}'\n" for name, panel in names.items()))
+    assert most_columns(dear) == 4  # blood and urine
+    for needed in range(1, 5):
+        guess = Guess(dear, needed, 0.5, 0.8, 0.5, 0.0)
+        assert guess.assumptions[0].startswith(f"{needed} column")
+        drawn = [guess.draw(2, np.random.default_rng(seed)).right for seed in range(20)]
+        assert {right.size for right in drawn} == {needed}
+        assert all(dear.cost_model.cost(right) <= 4.0 for right in drawn)
+        assert (0 in np.concatenate(drawn)) == (needed == 1)  # the scan is one column, and leaves no money for others
+    cheap = Terms.parse(dear.text.replace("prediction_budget = 4", "prediction_budget = 3"))
+    assert plan(cheap, examples=60, repeats=2).assumptions[0].startswith("2 columns")
+    with pytest.raises(InvalidInputError, match=r"number of columns that a prediction may need and buy \(2\), got 3"):
+        plan(cheap, needed=3)
 
 
 def test_the_clinic_in_a_plan():

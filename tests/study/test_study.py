@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event, Thread
@@ -25,8 +26,10 @@ from hardthresh.study import (
     Study,
     StudyClosed,
     Terms,
+    write_study,
 )
-from hardthresh.study.export import answer_columns
+from hardthresh.study.export import answer_columns, trail_columns
+from hardthresh.study.predicting import predictor
 
 
 def coefficients(study):
@@ -111,14 +114,14 @@ def test_what_could_not_be_measured_is_not_paid_and_not_learned_from(study):
     assert receipt.complete
     assert not receipt.learned
     assert receipt.cost == study.status().spent == 3.0
-    assert study.status().dropped == 1
+    assert study.status().left_out == 1
     assert study.question(0).lacking == [question.needed[0]]
     assert study.ask("ann")[0].number > 0
     receipt = study.correct(0, {question.needed[0]: 1.0, "y": 2.0}, "ann", reason="found it")
     assert not receipt.learned  # another example took its place
     assert receipt.cost == study.status().spent == 4.0  # it was measured after all
     study.withdraw(0, "ann", reason="consent")
-    assert study.status().dropped == 1
+    assert study.status().left_out == 1
     assert study.status().spent == 4.0
     study.verify()
 
@@ -142,7 +145,7 @@ def test_what_was_measured_after_all_is_paid_within_the_total_budget(begin):
     with pytest.raises(InvalidInputError, match=r"costs 4 EUR, which the rest of the total budget of 10 EUR does not"):
         corrected(2, **dict.fromkeys(asked(study, numbers[2]), 1.0))
     status = study.status()
-    assert (status.spent, status.reserved, status.dropped, status.answered) == (6.0, 4.0, 2, 0)
+    assert (status.spent, status.reserved, status.left_out, status.answered) == (6.0, 4.0, 3, 0)
     assert dict(answer_columns(study))["cost"].sum() == 6.0
     assert Study.open(study.path).status() == status
     study.verify()
@@ -164,7 +167,7 @@ def test_an_answer_that_was_withdrawn_by_a_correction_stays_dropped(study):
     assert sorted(study.learned().questions) == list(range(1, 33))
     states = dict(answer_columns(study))["state"]
     assert states[:2] == ["dropped", "learned"]
-    assert study.status().dropped == 1
+    assert study.status().left_out == 1
 
 
 def test_a_value_outside_of_its_range_is_asked_back(study):
@@ -200,7 +203,7 @@ def test_the_examples_are_used_up(begin):
 def test_a_round_waits_for_its_last_answer(study):
     answer(study, "ann", 31)
     study.ask("ben")
-    with pytest.raises(NothingToAsk, match=r"all 1 question of this round are with others: 31 \(with ben since"):
+    with pytest.raises(NothingToAsk, match=r"the open questions of this round are with others: 31 \(with ben since"):
         study.ask("ann")
     answer(study, "ben")
     assert study.ask("ann")[0].number == 32
@@ -499,6 +502,52 @@ def test_a_study_goes_on_on_another_processor(tmp_path):
     Study.open(tmp_path / "study.db").verify()
 
 
+def test_everybody_counts_a_last_round_that_stays_incomplete_alike(begin, tmp_path):
+    study = begin("total_budget = 160\n")
+    answer(study, "ann", 40)
+    status = study.status()
+    assert status.ended.startswith("the next question may cost 4 EUR, but 160 EUR of the total budget of 160 EUR are")
+    assert status.ended.endswith("; close the study")
+    assert (status.answered, len(status.waiting), status.to_come) == (40, 8, 0)
+    before = coefficients(study)
+    study.close("ann")
+    assert coefficients(study) == before
+    status = study.status()
+    assert (status.asked, status.answered, status.waiting, status.to_come, status.ended) == (40, 40, (), 0, "")
+    assert dict(answer_columns(study))["state"] == ["learned"] * 40
+    page = write_study(study, tmp_path / "report.html").read_text(encoding="utf-8")
+    assert '<dd class="value">40</dd>' in page
+    assert "of 40 asked about; 8 of them in the last round, which is incomplete" in page
+
+
+def test_a_study_of_which_everything_was_withdrawn_has_no_model(study):
+    for number in answer(study, "ann", 33):
+        study.withdraw(number, "ann", reason="consent")
+    status = Study.open(study.path).status()
+    assert study.status() == status
+    assert (status.answered, status.left_out, status.spent) == (0, 33, 132.0)
+    assert predictor(study) is None
+
+
+def test_what_was_typed_is_in_the_audit_trail(tmp_path):
+    terms = Terms.parse(
+        "n_nonzero_coefs = 1\nbudget_per_example = 2\n[target]\nname = 'stay'\n[attributes.weight]\nunit = 'kg'\n"
+        "units = {lb = 0.45359237}\nrange = [0, 200]\n[attributes.soil]\nkind = 'category'\nlevels = ['sand', 'clay']\n"
+    )
+    study = Study.create(tmp_path / "study.db", terms, "ann")
+    study.ask("ann")
+    with pytest.raises(QuestionBack):
+        study.tell(0, {"weight": "1500 lb"}, "ann")
+    study.tell(0, {"weight": "150 lb", "soil": "Clay", "stay": 3}, "ann")
+    study.correct(0, {"weight": "151 lb"}, "ann", reason="typing error")
+    trail = dict(trail_columns(study))
+    told = [(name, typed) for name, typed in zip(trail["name"], trail["typed"], strict=True) if name]
+    assert told == [
+        *[("weight", "1500 lb"), ("weight", "150 lb"), ("soil", "Clay"), ("stay", ""), ("weight", "151 lb")],
+    ]
+    assert study.question(0).to_dict()["values"] == {"weight": 151 * 0.45359237, "soil": "clay", "stay": 3.0}
+
+
 def test_a_closed_study_can_only_be_read(study):
     answer(study, "ann", 3)
     study.ask("ann")
@@ -610,3 +659,28 @@ def test_what_people_type_is_kept_as_text(study, text):
     study.skip(question.number, name, reason=name)
     assert {event.who for event in study.events()} == {"ann", name}
     study.verify()
+
+
+def test_terms_that_were_changed_after_they_were_read_are_refused(tmp_path):
+    with pytest.raises(InvalidInputError, match="total_budget differs from the TOML of the terms"):
+        Study.create(tmp_path / "study.db", replace(Terms.parse(TERMS), total_budget=100.0), "ann")
+    assert not (tmp_path / "study.db").exists()
+
+
+@pytest.mark.parametrize("names", [5, [1, "a1"], [["a1"]], b"a1"])
+def test_names_that_are_none(study, names):
+    [question] = study.ask("ann")
+    with pytest.raises(InvalidInputError, match="bought must be a name or a list of names"):
+        study.skip(question.number, "ann", bought=names)
+    with pytest.raises(InvalidInputError, match="confirmed must be a name or a list of names"):
+        study.tell(question.number, {"y": 1.0}, "ann", confirmed=names)
+
+
+def test_a_person_is_the_same_however_the_accents_of_the_name_are_composed(study):
+    composed, decomposed = "Jos\u00e9", "Jose\u0301"
+    [question] = study.ask(decomposed)
+    assert question.holder == composed
+    assert study.ask(composed)[0].number == question.number
+    study.tell(question.number, {"y": 1.0}, composed, subject=decomposed)
+    with pytest.raises(InvalidInputError, match="was examined before"):
+        study.tell(study.ask("ann")[0].number, {"y": 1.0}, "ann", subject=composed)

@@ -57,13 +57,16 @@ class Record(Question):
             return "withdrawn" if self.withdrawn else "skipped"
         return "open" if self.answered_at is None else "answered"
 
-    def outcome(self, learned: Collection[int]) -> str:
-        """Return what became of the example, given the questions that were learned from."""
+    def outcome(self, waiting: Collection[int]) -> str:
+        """Return what became of the example, given the questions that wait for the rest of their round.
+
+        It is "open", "learned", "waiting", "dropped" (a value is missing), "skipped" or "withdrawn".
+        """
         if self.state != "answered":
             return self.state
         if self.dropped or self.lacking:
             return "dropped"
-        return "learned" if self.number in learned else "waiting"
+        return "waiting" if self.number in waiting else "learned"
 
     def cost(self, terms: Terms) -> float:
         """Return what was paid for it, or for what was measured of it so far."""

@@ -17,7 +17,7 @@ from hardthresh.core.typing import is_integer
 from hardthresh.diagnostics.limited import LimitedPlan, limited_plan
 
 from .advice import Recommendation, advice, blocks, smallest, table_of_sizes
-from .population import Guess, OldTable, Population
+from .population import Guess, OldTable, Population, most_columns
 from .sizes import PlannedSize, Simulation
 from .terms import Terms
 
@@ -123,8 +123,8 @@ def plan(
         The numbers of examples to simulate. Default: doubled until nearly all studies find all right columns, and then
         bisected; and what the terms allow.
     needed : int or sequence of str, optional
-        The guess of how many columns have an effect, at most ``n_nonzero_coefs`` (default), or the names of the
-        attributes that have one, with so many columns at most, which a prediction may buy together.
+        The guess of how many columns have an effect, at most ``n_nonzero_coefs`` and as many as a prediction may buy
+        together (default), or the names of the attributes that have one.
     r2 : float, optional
         The guess of the share of the variance of a number that the best model explains, above 0 and at most 1. Default:
         0.5.
@@ -227,7 +227,7 @@ def _population(terms: Terms, table: Any, guess: dict[str, Any]) -> Population:
                 f"{name} is a guess for a target that is {kinds[not terms.is_class]}, and {terms.target.name} is "
                 f"{kinds[terms.is_class]}: give {'auc and share' if terms.is_class else 'r2'} instead"
             )
-    return Guess(**{"terms": terms, "needed": terms.n_nonzero_coefs, **guess})
+    return Guess(**{"terms": terms, "needed": most_columns(terms), **guess})
 
 
 def _search(simulation: Simulation, wanted: float) -> dict[int, PlannedSize]:

@@ -82,6 +82,18 @@ def usable_columns(terms: Terms) -> Array:
     return np.flatnonzero(cost_model.within_budget(cost_model.price[cost_model.panel], dearest))
 
 
+def most_columns(terms: Terms, chosen: Sequence[int] = ()) -> int:
+    """Return how many columns, at most `n_nonzero_coefs`, a prediction may buy together, with all that were chosen."""
+    cost_model = terms.cost_model
+    panels, sizes = np.unique(cost_model.panel[usable_columns(terms)], return_counts=True)
+    bought = np.isin(panels, cost_model.panel[np.array(chosen, dtype=np.intp)])
+    counts = np.arange(terms.n_nonzero_coefs + 1)
+    cheapest = np.where(counts <= np.sum(sizes[bought]), cost_model.cost(chosen), np.inf)  # of so many columns or more
+    for panel, size in zip(panels[~bought], sizes[~bought], strict=True):
+        cheapest = np.minimum(cheapest, cheapest[np.maximum(0, counts - size)] + cost_model.price[panel])
+    return int(np.max(counts[cost_model.within_budget(cheapest, prediction_limit(terms))], initial=0))
+
+
 @dataclass(frozen=True, eq=False)
 class Guess:
     """Examples by a guess of how well a few columns predict the target.
@@ -115,8 +127,8 @@ class Guess:
         checked_number("share", self.share, above=0.0, below=1.0)
         checked_number("correlation", self.correlation, least=0.0, below=1.0)
         if isinstance(self.needed, str) or not isinstance(self.needed, Iterable):
-            most = min(self.terms.n_nonzero_coefs, usable_columns(self.terms).size)
-            checked_integer("needed", self.needed, 1, most, "the number of columns that a prediction may need")
+            most = most_columns(self.terms)
+            checked_integer("needed", self.needed, 1, most, "the number of columns that a prediction may need and buy")
         else:
             self._check_names(self.needed)
 
@@ -198,11 +210,12 @@ class Guess:
         return np.column_stack(columns)
 
     def _right(self, rng: np.random.Generator) -> Array:
-        """Return columns that a prediction may buy together."""
-        cost_model, limit = self.terms.cost_model, prediction_limit(self.terms)
+        """Return as many columns as are needed, which a prediction may buy together."""
         chosen: list[int] = []
         for column in rng.permutation(usable_columns(self.terms)):
-            if len(chosen) < int(self.needed) and cost_model.within_budget(cost_model.cost([*chosen, column]), limit):  # type: ignore[arg-type]
+            if len(chosen) == self.needed:
+                break
+            if most_columns(self.terms, [*chosen, column]) >= self.needed:  # type: ignore[operator]
                 chosen.append(int(column))
         return np.sort(np.array(chosen, dtype=np.intp))
 

@@ -113,8 +113,13 @@ class Question:
                 return replace(self, withdrawn=True)
         return self
 
+    def _said(self, name: str, value: float | None) -> float | str | None:
+        """Return a value as it may be told: a number, or the name of a level."""
+        [attribute] = [one for one in (*self.attributes, self.target) if one.name == name]
+        return attribute.format(value) if attribute.levels and value is not None else value
+
     def to_dict(self) -> dict[str, Any]:
-        """Return everything in plain types, for JSON: attributes and panels by their names."""
+        """Return everything in plain types, for JSON: attributes, panels and levels by their names."""
         return {
             "question": self.number,
             "attributes": [attribute.name for attribute in self.attributes],
@@ -126,6 +131,6 @@ class Question:
             "holder": self.holder,
             "since": self.since,
             "subject": self.subject,
-            "values": dict(self.values),
+            "values": {name: self._said(name, value) for name, value in self.values.items()},
             "needed": list(self.needed),
         }

@@ -45,6 +45,9 @@ class StudyState:
         Whether the study is closed.
     checksum : str or None
         That of the last event that is included; None before the first.
+    excluded : int or None
+        How many examples of the batches that were learned from are not learned from any more, as they were withdrawn or
+        lack a value now; None if they were not counted yet.
     """
 
     terms: Terms
@@ -56,6 +59,7 @@ class StudyState:
     waiting: dict[int, Question] = field(default_factory=dict)
     closed: bool = False
     checksum: str | None = None
+    excluded: int | None = 0
 
     @classmethod
     def begin(cls, terms: Terms) -> StudyState:
@@ -70,7 +74,8 @@ class StudyState:
         event, corrected, content = transaction.learner
         learner = from_bytes(content.encode(), "the learner of the study")
         checksum = transaction.checksum(event)
-        return cls(terms, learner, event, corrected, max(event, corrected), checksum=checksum)
+        excluded = None if corrected else 0
+        return cls(terms, learner, event, corrected, max(event, corrected), checksum=checksum, excluded=excluded)
 
     @property
     def spent(self) -> float:
@@ -86,6 +91,12 @@ class StudyState:
         answered = dict(zip(answers.ids, answers.answered.tolist(), strict=True))
         untouched = [number for number, done in answered.items() if not (done or number in self.open)]
         return self.learner.next_example - len(untouched)
+
+    @property
+    def to_come(self) -> int:
+        """How many answers the round still needs."""
+        answers = self.learner.answers
+        return 0 if answers is None else int(np.count_nonzero(~answers.answered))
 
     def committed(self) -> float:
         """Return what was spent, and what the open questions may cost."""
@@ -105,6 +116,13 @@ class StudyState:
             return []
         asked = self.learner.questions(count + len(self.open))
         return [(number, indices) for number, indices in asked if number not in self.open][:count]
+
+    def answered(self, transaction: Transaction) -> int:
+        """Return the number of examples that are learned from, at once or with the rest of their batch."""
+        if self.excluded is None:
+            batches = history(self.terms, transaction, self.event)
+            self.excluded = sum(int(np.count_nonzero(~values.kept)) for _, values in batches)
+        return self.learner.meter.examples - self.learner.dropped - self.excluded
 
     def learns_from(self, number: int, transaction: Transaction) -> bool:
         """Return whether an answered example was learned from, or will be with the rest of its batch."""
@@ -136,6 +154,7 @@ class StudyState:
         if event.action == "closed":
             self.closed = True
             self.open.clear()  # what was given back is not asked any more
+            self.waiting.clear()  # the model uses these answers
         elif event.question is not None:
             outcome = self._apply_to_question(event.question, event, transaction)
             if outcome is not None:
@@ -223,7 +242,7 @@ class StudyState:
             next_example=present.next_example,
             dropped=present.dropped,
         )
-        self.corrected = event
+        self.corrected, self.excluded = event, None
         return again
 
 

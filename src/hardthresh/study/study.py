@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
 from typing import Any, Self
-
-import numpy as np
 
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import HardThreshError, InvalidInputError, plural
@@ -18,7 +17,7 @@ from hardthresh.storage import StorageError, from_bytes
 from .errors import QuestionBack
 from .log import Event, StudyLog, Transaction
 from .question import Question
-from .reading import checked_name
+from .reading import checked_name, checked_names
 from .records import Learned, Receipt, Status, learned_examples
 from .requests import (
     check_open,
@@ -115,11 +114,16 @@ class Study(StudyFile):
         Raises
         ------
         InvalidInputError
-            If the file is there.
+            If the file is there, or the terms were changed after they had been read.
         """
         name = checked_name("the name of a person", who)
         if not terms.text:
             raise InvalidInputError("the terms of a study are read from TOML, with Terms.read or Terms.parse")
+        read = Terms.parse(terms.text)
+        if changed := [field.name for field in fields(read) if getattr(read, field.name) != getattr(terms, field.name)]:
+            raise InvalidInputError(
+                f"{changed[0]} differs from the TOML of the terms: change the TOML, and read it again"
+            )
         return cls(StudyLog.create(path, terms.text, name, now()))
 
     @classmethod
@@ -248,10 +252,11 @@ class Study(StudyFile):
                     "the question if the first values are of somebody else"
                 )
             self._check_subject(transaction, state, question, subject)
+            typed = self._typed(values, parsed)
             if doubted := self._doubted(parsed, confirmed):
                 doubts.append(doubted)
-                return {"doubts": doubted.doubts}
-            return {"values": parsed, "confirmed": sorted(confirmed & parsed.keys())}
+                return {"doubts": doubted.doubts, "typed": typed}
+            return {"values": parsed, "typed": typed, "confirmed": sorted(confirmed & parsed.keys())}
 
         request = ("tell", number, values, sorted(confirmed), subject)
         receipt = self._about(number, who, "told", answered, request, key=key, subject=subject, doubts=doubts)
@@ -287,7 +292,7 @@ class Study(StudyFile):
         LateAnswer, InvalidInputError, StudyClosed
             As in `tell`.
         """
-        number, given = question_number(number), sorted({bought} if isinstance(bought, str) else {*bought})
+        number, given = question_number(number), sorted(checked_names("bought", bought))
 
         def skipped(state: StudyState, transaction: Transaction) -> dict[str, Any]:
             question = held_question(transaction, state, number, who)
@@ -389,12 +394,14 @@ class Study(StudyFile):
             parsed = {} if subject is not None and not values else self._parsed(question, values)
             for name in parsed.keys() - question.values.keys():
                 raise InvalidInputError(f"{name} of question {number} was not told yet; tell it")
+            typed = self._typed(values, parsed)
             if doubted := self._doubted(parsed, confirmed):
                 doubts.append(doubted)
-                return {"doubts": doubted.doubts}
+                return {"doubts": doubted.doubts, "typed": typed}
             self._check_late_payment(state, question, parsed)
             return {
                 "values": parsed,
+                "typed": typed,
                 "old": {name: question.values[name] for name in parsed},
                 "old subject": question.subject if subject is not None else None,
                 "confirmed": sorted(confirmed & parsed.keys()),
@@ -488,22 +495,25 @@ class Study(StudyFile):
 
     def status(self) -> Status:
         """Return how the study stands: budget, examples, open questions, and the present predictor."""
-        with self._reading() as (_, state):
+        with self._reading() as (transaction, state):
             learner, terms = state.learner, self.terms
             spent, committed = state.spent_so_far(), state.committed()
+            answered = state.answered(transaction)
+            ended = not (state.closed or state.open) and self._free_question(state, "") is None
             return Status(
                 events=state.event,
                 asked=state.asked,
-                answered=learner.meter.examples - learner.dropped,
-                dropped=learner.dropped,
+                answered=answered,
+                left_out=state.asked - answered - len(state.open),
                 waiting=tuple(state.waiting),
-                to_come=0 if learner.answers is None else int(np.count_nonzero(~learner.answers.answered)),
+                to_come=0 if ended or state.closed else state.to_come,
                 spent=spent,
                 reserved=committed - spent,
                 left=None if terms.total_budget is None else max(0.0, terms.total_budget - committed),
                 open=tuple(state.open.values()),
                 chosen=tuple(terms.columns[j] for j in learner.final_state().support),
                 closed=state.closed,
+                ended=str(nothing_to_ask(terms, state)) if ended else "",
             )
 
     def learned(self) -> Learned:
@@ -540,6 +550,19 @@ class Study(StudyFile):
         """
         with self._reading() as (transaction, _):
             return question_until(self.terms, transaction, number)
+
+    def held_question(self, number: int, who: str) -> Question:
+        """Return an open question that a person holds, with what was told of it.
+
+        Raises
+        ------
+        LateAnswer
+            If the question is not with this person; the message says what became of it.
+        InvalidInputError
+            If there is no such question.
+        """
+        with self._reading() as (transaction, state):
+            return held_question(transaction, state, question_number(number), who)
 
     def events(self, after: int = 0) -> Iterator[Event]:
         """Return an iterator over the events of the study after one, in order, as they are now."""

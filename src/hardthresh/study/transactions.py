@@ -16,7 +16,7 @@ from hardthresh.storage import to_bytes
 from .errors import QuestionBack
 from .log import Event, StudyCopy, StudyLog, Transaction
 from .question import Question
-from .reading import checked_name, suggestion
+from .reading import checked_name, checked_names, suggestion
 from .records import Learned, Receipt
 from .requests import age, check_open, digest, now, repeated
 from .state import StudyState, Values, question_until
@@ -175,6 +175,14 @@ class StudyFile:
         self._check_asked(question, values)
         return {name: self.terms.attribute(name).parse(typed) for name, typed in values.items()}
 
+    def _typed(self, values: Mapping[str, Any], parsed: Values) -> dict[str, str]:
+        """Return the texts that were typed where a value reads otherwise in the unit of the terms, such as "150 lb"."""
+        return {
+            name: typed
+            for name, typed in values.items()
+            if isinstance(typed, str) and typed.strip() != self.terms.attribute(name).format(parsed[name])
+        }
+
     def _check_asked(self, question: Question, names: Iterable[str]) -> None:
         asked = [attribute.name for attribute in (*question.attributes, question.target)]
         for name in names:
@@ -186,12 +194,12 @@ class StudyFile:
                 )
 
     def _known_names(self, names: Iterable[str]) -> set[str]:
-        return {self.terms.attribute(name).name for name in ([names] if isinstance(names, str) else names)}
+        return {self.terms.attribute(name).name for name in checked_names("confirmed", names)}
 
     def _bought_names(self, names: Iterable[str], question: Question) -> set[str]:
         """Return the names of attributes; that of a panel stands for what was asked for of it."""
         bought: set[str] = set()
-        for name in [names] if isinstance(names, str) else names:
+        for name in names:
             members = {attribute.name for attribute in question.attributes if attribute.panel == name}
             bought |= members if name in self.terms.panels and members else self._known_names([name])
         return bought
