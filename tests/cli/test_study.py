@@ -107,13 +107,16 @@ def test_a_plan_is_made_of_a_guess_or_of_an_old_table(done, refused, folder):
     assert "Plan of a study, by 2 simulated studies of each size" in done(*command)
     found = json.loads(done(*command, "--needed", "b", "--r2", 0.9, "--json"))
     assert [size["examples"] for size in found["sizes"]] == [40]
-    assert any("b has" in line or "b have" in line for line in found["assumptions"])
+    assert found["assumptions"][0] == "b has an effect of random sign"
     rows = {"a": [float(row % 7) for row in range(120)], "b": [float(row % 5) for row in range(120)]}
     polars.DataFrame(rows | {"y": [2 * a for a in rows["a"]]}).write_csv(folder / "old.csv")
     assert [size["examples"] for size in json.loads(done(*command, "--table", "old.csv", "--json"))["sizes"]] == [40]
     assert "--examples must be numbers such as 200,400; got 'many'" in refused(*command[:-3], "many")
     assert "the name of old.txt must end in .csv, .tsv" in refused(*command, "--table", "old.txt")
     assert "did you mean" in refused(*command, "--needed", "bb,a")
+    assert "auc is a guess for a target that is one of two classes" in refused(*command, "--auc", 0.8)
+    polars.DataFrame(rows | {"a": [None] * 120, "y": rows["a"]}).write_csv(folder / "old.csv")
+    assert "0 of 120 rows" in refused(*command, "--table", "old.csv")
 
 
 # --- questions and answers ---
@@ -379,8 +382,10 @@ def test_in_a_terminal_each_value_is_asked_for_and_checked(example, typed):
         "NYHA class": 2.0,
     }
     assert "nothing was typed" in said(typed(["", ""], "tell", "study.db", 0))
-    assert "held by ann, not by ben" in said(typed([], "tell", "study.db", 0, "--who", "ben"))
-    assert "question 5 is not open" in said(typed([], "tell", "study.db", 5))
+    assert "question 0 is with ann since" in said(typed([], "tell", "study.db", 0, "--who", "ben"))
+    assert "question 5 was never asked" in said(typed([], "tell", "study.db", 5))
+    example.give_back(0, "ben")
+    assert "question 0 was given back by ben at" in said(typed([], "tell", "study.db", 0))
 
 
 def test_without_a_terminal_closing_needs_a_yes(short, refused):

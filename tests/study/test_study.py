@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event, Thread
@@ -726,3 +727,28 @@ def test_what_people_type_is_kept_as_text(study, text):
     study.skip(question.number, name, reason=name)
     assert {event.who for event in study.events()} == {"ann", name}
     study.verify()
+
+
+def test_terms_that_were_changed_after_they_were_read_are_refused(tmp_path):
+    with pytest.raises(InvalidInputError, match="total_budget differs from the TOML of the terms"):
+        Study.create(tmp_path / "study.db", replace(Terms.parse(TERMS), total_budget=100.0), "ann")
+    assert not (tmp_path / "study.db").exists()
+
+
+@pytest.mark.parametrize("names", [5, [1, "a1"], [["a1"]], b"a1"])
+def test_names_that_are_none(study, names):
+    [question] = study.ask("ann")
+    with pytest.raises(InvalidInputError, match="bought must be a name or a list of names"):
+        study.skip(question.number, "ann", bought=names)
+    with pytest.raises(InvalidInputError, match="confirmed must be a name or a list of names"):
+        study.tell(question.number, {"y": 1.0}, "ann", confirmed=names)
+
+
+def test_a_person_is_the_same_however_the_accents_of_the_name_are_composed(study):
+    composed, decomposed = "Jos\u00e9", "Jose\u0301"
+    [question] = study.ask(decomposed)
+    assert question.holder == composed
+    assert study.ask(composed)[0].number == question.number
+    study.tell(question.number, {"y": 1.0}, composed, subject=decomposed)
+    with pytest.raises(InvalidInputError, match="was examined before"):
+        study.tell(study.ask("ann")[0].number, {"y": 1.0}, "ann", subject=composed)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any, Literal, TypeAlias
+from unicodedata import normalize
 
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.typing import is_real
@@ -135,7 +136,7 @@ def _parsed(attribute: Attribute, typed: Any) -> float | None:
 def _level(attribute: Attribute, typed: Any) -> float:
     """Return the number of a level, which is given by its name."""
     if isinstance(typed, str):
-        wanted = typed.strip().casefold()
+        wanted = normalize("NFC", typed.strip()).casefold()
         for number, level in enumerate(attribute.levels):
             if level.casefold() == wanted:
                 return float(number)

@@ -70,7 +70,7 @@ class Predictor:
     cost : float
         The price of the attributes of one prediction, panels bought as a whole.
     caution : str
-        What there is to be said against the model, such as too few examples; empty if there is nothing.
+        Why to distrust the model, such as too few examples; empty if there is no reason.
     """
 
     estimator: Any

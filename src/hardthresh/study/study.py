@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
 from typing import Any, Self
 
 from hardthresh.core.checking import checked_integer
@@ -16,7 +17,7 @@ from hardthresh.storage import StorageError, from_bytes
 from .errors import QuestionBack
 from .log import Event, StudyLog, Transaction
 from .question import Question
-from .reading import checked_name
+from .reading import checked_name, checked_names
 from .records import Learned, Receipt, Status, learned_examples
 from .requests import (
     check_change,
@@ -115,11 +116,16 @@ class Study(StudyFile):
         Raises
         ------
         InvalidInputError
-            If the file is there.
+            If the file is there, or the terms were changed after they had been read.
         """
         name = checked_name("the name of a person", who)
         if not terms.text:
             raise InvalidInputError("the terms of a study are read from TOML, with Terms.read or Terms.parse")
+        read = Terms.parse(terms.text)
+        if changed := [field.name for field in fields(read) if getattr(read, field.name) != getattr(terms, field.name)]:
+            raise InvalidInputError(
+                f"{changed[0]} differs from the TOML of the terms: change the TOML, and read it again"
+            )
         return cls(StudyLog.create(path, terms.text, name, now()))
 
     @classmethod
@@ -288,7 +294,7 @@ class Study(StudyFile):
         LateAnswer, InvalidInputError, StudyClosed
             As in `tell`.
         """
-        number, given = question_number(number), sorted({bought} if isinstance(bought, str) else {*bought})
+        number, given = question_number(number), sorted(checked_names("bought", bought))
 
         def skipped(state: StudyState, transaction: Transaction) -> dict[str, Any]:
             question = held_question(transaction, state, number, who)
@@ -549,6 +555,19 @@ class Study(StudyFile):
         """
         with self._reading() as (transaction, _):
             return question_until(self.terms, transaction, number)
+
+    def held_question(self, number: int, who: str) -> Question:
+        """Return an open question that a person holds, with what was told of it.
+
+        Raises
+        ------
+        LateAnswer
+            If the question is not with this person; the message says what became of it.
+        InvalidInputError
+            If there is no such question.
+        """
+        with self._reading() as (transaction, state):
+            return held_question(transaction, state, question_number(number), who)
 
     def events(self, after: int = 0) -> Iterator[Event]:
         """Return an iterator over the events of the study after one, in order, as they are now."""

@@ -16,7 +16,7 @@ from hardthresh.storage import to_bytes
 from .errors import QuestionBack
 from .log import Event, StudyCopy, StudyLog, Transaction
 from .question import Question
-from .reading import checked_name, suggestion
+from .reading import checked_name, checked_names, suggestion
 from .records import Learned, Receipt
 from .requests import age, check_open, digest, now, repeated
 from .state import StudyState, Values, question_until
@@ -194,12 +194,12 @@ class StudyFile:
                 )
 
     def _known_names(self, names: Iterable[str]) -> set[str]:
-        return {self.terms.attribute(name).name for name in ([names] if isinstance(names, str) else names)}
+        return {self.terms.attribute(name).name for name in checked_names("confirmed", names)}
 
     def _bought_names(self, names: Iterable[str], question: Question) -> set[str]:
         """Return the names of attributes; that of a panel stands for what was asked for of it."""
         bought: set[str] = set()
-        for name in [names] if isinstance(names, str) else names:
+        for name in names:
             members = {attribute.name for attribute in question.attributes if attribute.panel == name}
             if name in self.terms.panels and not members:
                 raise InvalidInputError(f"panel {name!r} was not asked for in question {question.number}")

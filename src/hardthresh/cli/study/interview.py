@@ -14,7 +14,7 @@ from hardthresh.core.printed import one_line
 from .printing import allowed, units
 
 if TYPE_CHECKING:
-    from hardthresh.study import Attribute, Question, Receipt, Study
+    from hardthresh.study import Attribute, Receipt, Study
 
 
 def interview(study: Study, number: int, who: str, subject: str | None) -> Receipt:
@@ -25,10 +25,12 @@ def interview(study: Study, number: int, who: str, subject: str | None) -> Recei
 
     Raises
     ------
+    LateAnswer
+        If the question is not with this person.
     InvalidInputError
-        If the question is not open and with this person, or nothing at all is typed.
+        If it was never asked, or nothing at all is typed.
     """
-    question = _held(study, number, who)
+    question = study.held_question(number, who)
     typer.echo(
         f'Question {number}. Type each value; "missing" if it could not be measured; nothing to leave it for later.'
     )
@@ -72,15 +74,6 @@ def _reported(stored: list[str]) -> Iterator[None]:
 def _outside(study: Study, name: str, text: str) -> bool:
     attribute = study.terms.attribute(name)
     return attribute.outside(attribute.parse(text))
-
-
-def _held(study: Study, number: int, who: str) -> Question:
-    for question in study.status().open:
-        if question.number == number:
-            if question.holder != who:
-                raise InvalidInputError(f"question {number} is held by {question.holder}, not by {who}")
-            return question
-    raise InvalidInputError(f"question {number} is not open; hardthresh study ask lists yours")
 
 
 def _typed(attribute: Attribute) -> str:

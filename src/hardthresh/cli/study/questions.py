@@ -27,14 +27,14 @@ def ask(
     skip it or give it back. The exit code is 1 if there is nothing to ask: the budget is used, the study is closed, or
     all questions of this round are with others.
     """
-    from hardthresh.study import BudgetUsed, NothingToAsk, Study, StudyClosed
+    from hardthresh.study import NothingToAsk, Study, StudyClosed
 
     from ..terminal import write_stderr
 
     found = Study.open(study)
     try:
         questions = found.ask(name_of(who), count, key=key)
-    except (BudgetUsed, NothingToAsk, StudyClosed) as error:
+    except (NothingToAsk, StudyClosed) as error:
         write_stderr(f"nothing to ask: {error}")
         raise typer.Exit(NO_QUESTION) from error
     if as_json:
