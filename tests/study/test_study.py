@@ -308,14 +308,15 @@ def test_a_study_with_a_number_of_examples_can_be_read_after_a_skip(begin):
     study.verify()
 
 
-def test_no_subject_is_examined_twice(study):
+@pytest.mark.parametrize("again", ["P-17", "p-17 "])
+def test_no_subject_is_examined_twice(study, again):
     [first] = study.ask("ann")
     study.tell(first.number, {"y": 1.0}, "ann", subject="P-17")
     [second] = study.ask("ben")
     with pytest.raises(
         InvalidInputError, match="'P-17' was examined before, in question 0; no example is bought twice"
     ):
-        study.tell(second.number, {"y": 1.0}, "ben", subject="P-17")
+        study.tell(second.number, {"y": 1.0}, "ben", subject=again)
     with pytest.raises(InvalidInputError, match="question 0 is about 'P-17', not 'P-18'"):
         study.tell(first.number, {"a0": 1.0}, "ann", subject="P-18")
 

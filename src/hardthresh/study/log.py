@@ -37,7 +37,7 @@ CREATE TABLE events (
     checksum TEXT NOT NULL  -- SHA-256 of the row and of the checksum before it
 );
 CREATE INDEX events_by_question ON events (question);
-CREATE INDEX events_by_subject ON events (subject) WHERE subject IS NOT NULL;
+CREATE INDEX events_by_subject ON events (subject COLLATE NOCASE) WHERE subject IS NOT NULL;
 CREATE TABLE batches (
     number INTEGER PRIMARY KEY,  -- 1, 2, 3, ...
     event INTEGER NOT NULL,  -- with which it was learned from
@@ -274,10 +274,10 @@ class Transaction:
         return None if row is None else self._event(row)
 
     def questions_about(self, subject: str) -> list[int]:
-        """Return the questions that were ever said to be about a subject."""
+        """Return the questions that were ever said to be about a subject, in small or capital letters."""
         statement = (
             "SELECT DISTINCT question FROM events "
-            "WHERE subject = ? AND action IN ('told', 'corrected') ORDER BY question"
+            "WHERE subject = ? COLLATE NOCASE AND action IN ('told', 'corrected') ORDER BY question"
         )
         return [int(number) for (number,) in self._connection.execute(statement, (subject,))]
 

@@ -236,11 +236,11 @@ class StudyFile:
             return
         for number in transaction.questions_about(subject):
             other = question_until(self.terms, transaction, number)
-            examined = other.subject == subject and (other.bought or number in state.open)
-            if examined and number != question.number:
+            same = other.subject is not None and other.subject.casefold() == subject.casefold()
+            if same and number != question.number and (other.bought or number in state.open):
                 raise InvalidInputError(
-                    f"{subject!r} was examined before, in question {number}; no example is bought twice: take another "
-                    "one, or correct the subject of that question"
+                    f"{other.subject!r} was examined before, in question {number}; no example is bought twice: take "
+                    "another one, or correct the subject of that question"
                 )
 
     def _answered(self, transaction: Transaction, state: StudyState, number: int) -> tuple[Question, bool]:
