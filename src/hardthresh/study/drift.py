@@ -212,11 +212,11 @@ def drift(learned: Learned, *, level: float = 0.05) -> Drift:
     The choice of attributes depends on earlier answers. A model compared on the examples that chose it would seem to
     get worse, even without drift; therefore the relation is tested on later examples alone, and if it changes so much
     that other attributes are chosen, only the errors show it. Missing values do no harm as long as the reason stays the
-    same. The errors of the linear model may have any variances, and in large samples any distribution. These assumptions
+    same. The errors of the linear model may have any variances, and in large samples any distribution. Assumptions that
     are heuristic: values are independent of the choice of when to observe them, the logistic model of classes is right,
     and errors do not grow without drift. The level holds at one look: of 264 simulated studies without drift, 7 %
-    reported it at the last of ten looks, and 30 % at one look or more. ``benchmarks/study.py`` measures level and power.
-    The detectable changes hold for normal values, errors of equal variance and the level divided by the number of
+    reported it at the last of ten looks, and 30 % at one look or more. ``benchmarks/study.py`` measures level and
+    power. The detectable changes hold for normal values, errors of equal variance and the level divided by the number of
     tests. Cost: O(d n log n) operations.
 
     Examples
