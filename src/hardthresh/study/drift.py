@@ -216,8 +216,8 @@ def drift(learned: Learned, *, level: float = 0.05) -> Drift:
     are heuristic: values are independent of the choice of when to observe them, the logistic model of classes is right,
     and errors do not grow without drift. The level holds at one look: of 264 simulated studies without drift, 7 %
     reported it at the last of ten looks, and 30 % at one look or more. ``benchmarks/study.py`` measures level and
-    power. The detectable changes hold for normal values, errors of equal variance and the level divided by the number of
-    tests. Cost: O(d n log n) operations.
+    power. The detectable changes hold for normal values, errors of equal variance, and the level divided by the number
+    of tests. Cost: O(d n log n) operations.
 
     Examples
     --------
