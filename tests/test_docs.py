@@ -81,6 +81,7 @@ def has_in_order(text, parts):
     return True
 
 
+@pytest.mark.slow
 def test_the_messages_of_tables_in_blocks_are_those_of_the_code():
     """Section 9 of scale.md, as the guide has it: "..." stands for what a message fills in."""
     page = (ROOT / "docs" / "guide" / "larger_than_memory.rst").read_text(encoding="utf-8")

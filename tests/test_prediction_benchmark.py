@@ -252,6 +252,7 @@ def test_duplicate_columns_do_not_get_coefficients_without_bound(bench):
     assert np.abs(coefs).max() < 1.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("store", [np.asarray, sparse.csc_matrix])
 def test_relaxed_logistic_regression_mixes_the_penalised_fit_and_the_refit(bench, store):
     rng = np.random.default_rng(0)

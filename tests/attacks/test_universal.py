@@ -18,7 +18,7 @@ from hardthresh.objectives import Function, derivatives
 from hardthresh.report import plot_perturbation
 from hardthresh.solvers import IHT, FixedBatch, FullBatch, NormTest, ProbabilisticIHT, Replay, StochasticIHT
 from hardthresh.steps import Fixed
-from levels import at_most, in_turn, only_at
+from levels import at_most, in_turn, only_at, slow_beyond
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -247,6 +247,7 @@ def test_the_loss_that_knows_the_labels_is_the_stronger(net, digits):
     assert np.isnan(label.target_rate)
 
 
+@pytest.mark.slow
 @at_most(1)
 @in_turn("space,options", SPACES, [{"target": 3}, {"target": None}])
 def test_fields_of_the_result_agree_with_the_images(net, digits, space, options):
@@ -565,6 +566,7 @@ def test_the_nearest_classes_have_the_largest_logits():
     assert Attack(net, images, labels).nearest_classes(3) == np.argsort(gaps)[:3].tolist()
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("k", [2, 4])
 def test_a_few_pixels_without_a_target_are_as_strong_as_after_twenty_random_starts(net, digits, k):
@@ -586,6 +588,7 @@ def test_a_few_pixels_without_a_target_are_as_strong_as_after_twenty_random_star
 # --- what k counts ---------------------------------------------------------------------------------------------------
 
 
+@slow_beyond(1)
 @at_most(2)
 @pytest.mark.parametrize(("unit", "k"), [("pixel", 3), ("entry", 3), ("channel", 1)])
 def test_the_budget_counts_its_unit(unit, k):
@@ -851,6 +854,7 @@ def test_the_picture_grid_is_a_figure_that_pyplot_shows(net, digits):
     pyplot.close(figure)
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("channels", [1, 2, 3])
 def test_the_picture_grid_of_channels(channels):

@@ -46,6 +46,7 @@ def near(values, start, tolerance):
     return {support for support, value in values.items() if value <= limit}, clear
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("rho", [0.3, 0.6, 0.9])
 def test_all_supports_within_the_tolerance_are_found_and_proved_to_be_all(rho):
@@ -239,6 +240,7 @@ def many_ties():
     return f, Sparsity(9), minimize(f, Sparsity(9)).w
 
 
+@pytest.mark.slow
 def test_many_ties_end_the_exchanges_and_the_search():
     f, constraint, w = many_ties()
     found = alternative_supports(f, constraint, w, most=10)

@@ -278,6 +278,7 @@ def test_folds_are_a_column_or_drawn(parts, run, done, folder):
     assert "Held-out rows" in result.stdout
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize(
     ("options", "drop"),
@@ -311,6 +312,7 @@ NUMBERS = {
 }
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("loss", NUMBERS)
 def test_numbers_of_other_losses_are_compared_on_held_out_rows(loss, run, folder):
@@ -337,6 +339,7 @@ def test_without_folds_over_blocks_a_criterion_chooses(parts, run, refused, fold
     assert refused("fit", *options, "--alpha", "0.1,1", "--criterion", "bic").startswith("several ridges are compared")
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize(("loss", "setting"), [("huber", "delta"), ("negative_binomial", "dispersion")])
 def test_a_parameter_that_is_estimated_is_not_validated_over_blocks(loss, setting, run, folder):
@@ -497,6 +500,7 @@ def test_workers_of_a_cluster_give_the_same_bits(parts, done, folder, scheduler)
     assert here.coef_.tobytes() == there.coef_.tobytes()
 
 
+@pytest.mark.slow
 def test_workers_of_a_cluster_read_the_rows_of_predictions(parts, run, done, folder, scheduler, monkeypatch):
     """In their order, which is that of the files; parts without rows have none."""
     options = ("--target", "ill", "--drop", "w,y,known,name", "--k", 2, "--quiet", "--out")
@@ -521,6 +525,7 @@ def read_by(rows, readers):
     return noted
 
 
+@pytest.mark.slow
 def test_predictions_in_parquet_are_those_in_csv(parts, done, folder, monkeypatch):
     """Texts are not escaped there: no spreadsheet runs them. Each part is a row group."""
     parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")

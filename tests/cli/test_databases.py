@@ -146,6 +146,7 @@ def test_every_database_gives_the_table_of_a_csv_file(database, folder):
     assert [*rows.ids] == [*from_file.ids]
 
 
+@pytest.mark.slow
 @at_most(2)
 @EVERY
 def test_fit_predict_and_prove_take_the_rows_of_a_query(database, done, folder):

@@ -300,6 +300,7 @@ def test_strata_may_be_text(done, clinic, validated):
     assert len(done("predict", "m.json", "clinic.csv").splitlines()) == 161
 
 
+@pytest.mark.slow
 def test_folds_of_times_are_shuffled_and_have_the_same_share_of_events(done, refused, clinic):
     """Rows are often ordered in files: here by time, so that folds of neighbours would be of one time each."""
     clinic.sort("time").write_csv("clinic.csv")

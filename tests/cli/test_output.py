@@ -118,6 +118,7 @@ def test_a_full_disc_behind_standard_output_is_an_error_after_saving(process, mo
 # --- in one step ---
 
 
+@pytest.mark.slow
 @at_most(2)
 @on_posix
 @pytest.mark.parametrize("out", ["model.json", "report.html", "predictions.csv"])

@@ -307,6 +307,7 @@ def test_a_killed_process_loses_only_its_cell(done, folder, computed):
     assert computed() == [3, 4]
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("content", ["", '{"settings": {', "[]", '{"settings": {"seed": 0}, "result": {"value": 7}}'])
 def test_a_corrupt_cell_is_computed_again(done, folder, computed, content):

@@ -76,6 +76,7 @@ def test_an_offset_of_a_log_mean_is_a_rate(loss, y):
     assert own == pytest.approx(each.sum() / scale.sum())
 
 
+@pytest.mark.slow
 def test_a_structured_array_holds_times_to_events():
     times = np.zeros(60, dtype=[("event", bool), ("time", float)])
     times["event"], times["time"] = True, RNG.exponential(np.exp(-1.5 * X[:, 1]))
@@ -84,6 +85,7 @@ def test_a_structured_array_holds_times_to_events():
     assert found["hardthresh"].relative_loss < 0.95
 
 
+@pytest.mark.slow
 def test_times_are_compared_by_the_partial_likelihood_of_all_rows():
     times = np.column_stack([RNG.exponential(np.exp(-1.5 * X[:, 1])), np.ones(60)])
     found = compare(["hardthresh"], y=times, loss="cox")
@@ -114,6 +116,7 @@ def test_a_column_far_from_zero_is_not_constant():
         assert Scaled.of(X_).columns.tolist() == [0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 3])
 def test_classes_have_probabilities_and_an_accuracy(classes):
     y = np.array(["low", "mid", "high"])[np.digitize(Y, [-1, 1])] if classes == 3 else Y > 0

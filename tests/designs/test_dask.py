@@ -334,6 +334,7 @@ def unlike(change, n_rows=60):
     return dd.from_delayed(lazy, meta=parts[0].iloc[:0], verify_meta=False), parts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("change", "message"), UNLIKE.values(), ids=UNLIKE)
 @pytest.mark.parametrize("on", ["here", "cluster"])
 def test_a_partition_of_other_columns_is_named(on, change, message, request):
@@ -663,6 +664,7 @@ def ours(cluster):
     return [key for key in cluster.scheduler.tasks if "hardthresh-" in str(key)]
 
 
+@pytest.mark.slow
 def test_a_reading_has_few_tasks(client):
     """Check 7: at most 1.2 for each leaf, and 16."""
     engine = DaskEngine(from_dask(da.zeros((128 * 4, 3), chunks=(4, 3))), leaf_size=8)
@@ -677,6 +679,7 @@ def halted(X, y, weight, offset, number, folder):
     return (X.sum(axis=0, dtype=np.float64),)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leaf_size", [1, *at("pairs", [8])])
 def test_a_reading_tells_of_each_leaf_that_is_done(client, tmp_path, leaf_size):
     """Before the others are: so the rate and the time that is left are known within a reading."""
@@ -718,6 +721,7 @@ def test_leaves_suit_the_workers():
     assert sparse.rows_in(1000, 400) == 10  # once a reading has found chunks of 4 rows and 400 bytes
 
 
+@pytest.mark.slow
 def test_nothing_is_left_on_the_workers(cluster, client):
     engine = DaskEngine(blocks_of("y in memory", None))
     with engine.keep(first_columns, 5) as kept:
@@ -858,6 +862,7 @@ def test_a_block_that_kills_its_workers_is_named(impatient, client):
     assert engine.sweep(gram)[0].shape == (100, 100)  # the engine can go on
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize(
     ("model", "beside", "n"), [(SparseLinearRegression, "file", 20_000), (SparseLogisticRegression, "memory", 4000)]
@@ -937,6 +942,7 @@ def small_cluster():
         yield cluster, client
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["workers", "scheduler"])
 def test_when_the_cluster_is_gone_the_state_of_the_run_is_not(small_cluster, what):
     cluster, client = small_cluster
@@ -980,6 +986,7 @@ def other_kernel(kernel):
     worker.kernel_name = lambda: kernel
 
 
+@pytest.mark.slow
 def test_workers_with_different_kernels_are_warned_of_once(client):
     engine = DaskEngine(blocks_of("lazy", None), leaf_size=1)
     for worker, kernel in zip(client.scheduler_info()["workers"], ("Haswell", "SkylakeX"), strict=True):
@@ -1037,6 +1044,7 @@ def model_bits(model):
     return model.coef_.tobytes(), np.asarray(model.intercept_).tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", FITS)
 def test_without_a_client_a_fit_reads_the_blocks_here(loss):
     lazy, y, X = problem(loss)
@@ -1050,6 +1058,7 @@ def test_without_a_client_a_fit_reads_the_blocks_here(loss):
     assert_allclose(score(lazy).compute(), score(X), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize(("loss", "most"), [("squared", 0), ("logistic", 0), ("logistic", 1 << 28)])
 def test_a_fit_on_a_cluster_has_the_bits_of_one_process(client, monkeypatch, loss, most):
@@ -1106,6 +1115,7 @@ class Killing:
         return self.engine.sweep(*args, **kwargs)
 
 
+@pytest.mark.slow
 def test_a_data_frame_is_fitted_by_name(client):
     _, y, X = problem("squared")
     pd = pytest.importorskip("pandas")

@@ -64,6 +64,7 @@ def test_against_all_supports(seed, k):
     assert found.condition == found.smoothness / found.strong_convexity <= most / least * ROUNDING**2
 
 
+@pytest.mark.slow
 @at_most(4)
 @pytest.mark.parametrize("seed", range(6))
 def test_nearly_collinear_columns(seed):

@@ -65,6 +65,7 @@ def test_the_inner_ends_are_those_of_the_search():
     assert found.strong_convexity[1] == searched.strong_convexity
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("tried", [20_000, 0])
 def test_the_rounding_of_single_precision_is_not_convexity(monkeypatch, tried):

@@ -79,6 +79,7 @@ def balanced(events):
     return not stack
 
 
+@pytest.mark.slow
 def test_every_task_that_begins_ends(case, callback):
     X, y = case.data()
     recorder = Recorder()

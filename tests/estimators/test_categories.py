@@ -113,6 +113,7 @@ def test_check_24_the_groups_and_the_objective_do_not_depend_on_the_coding():
         assert_allclose(twin.objective_, model.objective_, rtol=1e-8, err_msg=name)
 
 
+@pytest.mark.slow
 @at_most(3)
 def test_check_24_the_bits_do_not_depend_on_the_library_of_the_frame(case):
     models = [fitted(case, library=library) for library in LIBRARIES]
@@ -226,6 +227,7 @@ def test_the_selector_speaks_of_the_columns_of_the_user(selector):
     assert_array_equal(model.inverse_transform(numbers)[:, model.get_support()], numbers)
 
 
+@pytest.mark.slow
 def test_the_certificate_names_columns_of_the_user(plain):
     model, given, y = fitted(plain)
     certificate = model.certificate()
@@ -236,6 +238,7 @@ def test_the_certificate_names_columns_of_the_user(plain):
     assert_allclose(again.value, certificate.value, rtol=1e-8)
 
 
+@pytest.mark.slow
 @at_most(3)
 def test_saved_pickled_and_cloned_models_are_the_same(case, tmp_path):
     model, given, y = fitted(case)
@@ -317,6 +320,7 @@ def test_a_level_may_be_missing_in_a_fold(chooser):
         assert np.isfinite(flat(model)).all()
 
 
+@pytest.mark.slow
 @at_most(1)
 def test_scorers_and_pipelines_see_the_columns_of_the_user(chooser):
     X, colour, size, y = table(chooser)

@@ -39,6 +39,7 @@ def assert_agree(one, other):
     assert one.is_stationary() == other.is_stationary()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_computed_certificates_are_saved_and_copied(case, way, tmp_path):
     X, y = case.data()
@@ -82,6 +83,7 @@ def test_so_it_is_with_groups():
     assert certificate.removed_name == "a"
 
 
+@pytest.mark.slow
 @at_most(1)
 def test_so_it_is_with_sparse_and_single_precision_tables(case):
     X, y = case.data()
@@ -125,6 +127,7 @@ def test_the_questions_can_be_asked_in_any_order(case):
     assert last.alternatives() == before
 
 
+@pytest.mark.slow
 @at_most(3)
 def test_the_data_are_let_go_with_the_model(case):
     X, y = case.data()
@@ -315,6 +318,7 @@ def quantiles(seed=1):
     return X, X[:, 0] - 0.6 * X[:, 1] + rng.standard_normal(120)
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize(
     "settings",

@@ -43,6 +43,7 @@ def test_it_is_a_factor_of_the_weights_of_rows(settings, class_weight, own):
     assert not np.allclose(model.intercept_, cls(**settings).fit(X, Y, sample_weight=own).intercept_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("class_weight", ["balanced", {"a": 3.0}], ids=str)
 @pytest.mark.parametrize("settings", [{}, {"cv": 3, "alphas": [0.01, 0.1]}], ids=["fixed", "cv"])
 def test_three_classes(settings, class_weight):

@@ -63,6 +63,7 @@ def test_all_forms_of_y_are_one():
     np.testing.assert_array_equal(one.coef_, two.coef_)
 
 
+@pytest.mark.slow
 def test_a_weight_is_a_repetition():
     X, y = drawn()
     s = np.random.default_rng(1).integers(0, 3, len(y))
@@ -209,6 +210,7 @@ def test_a_saved_model_predicts_the_same(tmp_path):
         )
 
 
+@pytest.mark.slow
 def test_check_25_it_works_in_pipelines_and_searches_with_routed_strata():
     X, y = drawn()
     label = np.arange(150) % 2
@@ -236,6 +238,7 @@ def test_folds_are_scored_by_the_difference_of_partial_likelihoods(strata):
         np.testing.assert_allclose(chooser.scores_[0, fold], -gap / s[test].sum(), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_cross_validated_model_finds_the_columns_that_matter():
     X, y = drawn()
     chooser = SparseCoxRegressionCV(n_nonzero_coefs=range(5), cv=3).fit(X, y)
@@ -302,6 +305,7 @@ def test_one_fold_is_refused_without_other_reasons():
     assert "share of events" not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strata", [None, np.arange(150) % 2 + 5, np.array(["x", "y"])[np.arange(150) % 2]])
 def test_a_scorer_gets_times_and_strata_as_they_were_given(strata):
     X, y = drawn()
@@ -399,6 +403,7 @@ def test_a_row_of_weight_0_may_hold_any_event_and_stratum():
         SparseCoxRegression().fit(X, strange)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [SparseCoxRegression, SparseCoxRegressionCV])
 @pytest.mark.filterwarnings("ignore::hardthresh.core.SearchRangeWarning")
 def test_times_that_are_not_positive_are_warned_of(model):

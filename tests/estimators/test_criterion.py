@@ -119,6 +119,7 @@ def test_rows_of_weight_zero_change_nothing(chooser):
         assert_array_equal(one.support_, other.support_)
 
 
+@pytest.mark.slow
 @at_most(2)
 @in_turn("cls,name", [ht.SparseCoxRegressionCV, ht.SparseOrdinalRegressionCV, ht.SparseLogisticRegressionCV], NAMES)
 def test_other_models_choose_by_criteria_too(cls, name):
@@ -242,6 +243,7 @@ def test_screened_features_count():
 # a search
 
 
+@pytest.mark.slow
 def test_check_17_the_search_finds_the_minimum_of_the_whole_path():
     for seed in range(5):
         rng = np.random.default_rng(seed)

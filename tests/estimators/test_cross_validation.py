@@ -225,6 +225,7 @@ def test_a_generator_of_numbers_is_read_once(chooser):
     assert_array_equal(chooser.make(n_nonzero_coefs=(k for k in (2, 1))).fit(X, y).candidates_, [1, 2])
 
 
+@pytest.mark.slow
 @at_most(2)
 @in_turn(
     "cls,n_jobs", [entry.cls for entry in registered("estimator").values() if "cv" in entry.cls().get_params()], [1, 2]
@@ -281,6 +282,7 @@ def test_the_number_of_jobs_changes_nothing(chooser, sparse):
     assert_array_equal(one.coef_, two.coef_)
 
 
+@pytest.mark.slow
 @at_most(2)
 def test_sparse_rows_are_taken_in_any_format(chooser):
     X, y = chooser.data()
@@ -442,6 +444,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.slow
 @at_most(5)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", SETTINGS)
@@ -602,6 +605,7 @@ def test_a_best_number_of_one_or_none_is_not_warned_of(chooser):
     assert chooser.make(k=4, scoring=smaller_is_better).fit(X, y).n_nonzero_coefs_ == 1
 
 
+@pytest.mark.slow
 @at_most(2)
 @within_range
 def test_a_best_number_of_groups_that_is_the_largest_compared_is_warned_of(chooser):

@@ -217,6 +217,7 @@ def assert_sound(model, X):
     assert str(model.certificate())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "d", "k"), [(10, 40, 3), (10, 40, 10), (10, 40, 40), (60, 1, 1), (60, 12, 12), (20, 20, 20)]
 )

@@ -127,6 +127,7 @@ def test_a_shift_of_columns_moves_only_the_intercept(case):
     assert_allclose(there.intercept_, here.intercept_ - np.sum(coefficients(here) * shift), rtol=1e-7)
 
 
+@pytest.mark.slow
 @given(seed=SEEDS)
 @FEW
 def test_permuted_columns_permute_the_answer(case, seed):

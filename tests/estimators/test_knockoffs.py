@@ -107,6 +107,7 @@ def assert_one_sign_changes(model, y, importances, contrast):
         assert_allclose(after, expected, atol=1e-5)
 
 
+@pytest.mark.slow
 @at_most(3)
 @in_turn("cls,statistic", MODELS, [(partial(by_path, least=4), signed_maximum), (by_coefficients, difference)])
 def test_check_19_exchanging_a_pair_flips_its_sign_and_no_other(cls, statistic):

@@ -258,6 +258,7 @@ def test_turning_the_factors_keeps_the_matrix_row_by_row(shape, spread, dtype):
     assert np.all(np.diff(s) <= 0)
 
 
+@pytest.mark.slow
 @at_most(3)
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("cls", [LowRankRegression, LowRankRegressionCV])
@@ -593,6 +594,7 @@ def folds_of(n, count=4):
     return list(KFold(count, shuffle=True, random_state=0).split(np.zeros(n)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("storage", ["dense", "csr"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("scoring", [None, "r2", "neg_mean_absolute_error"])

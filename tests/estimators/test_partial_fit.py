@@ -360,6 +360,7 @@ def test_check_10_moments_of_columns_far_from_zero(dtype, tolerance):
         assert_allclose(moments.mean, found[0].mean, rtol=1e-13 if dtype is np.float64 else 1e-7)
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("seed", [0, 1, *at("all", range(2, 6))])
 def test_check_14_a_stream_finds_the_features(seed):

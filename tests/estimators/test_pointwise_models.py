@@ -69,6 +69,7 @@ def test_the_slope_of_the_likelihood_in_the_shape_has_its_digits(theta):
     assert_allclose((found - np.array(exact, dtype=float)) / size, 0.0, atol=1e-11)
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("seed", [26, 27, 74])
 def test_the_shape_of_counts_that_are_nearly_poisson_settles(seed):
@@ -264,6 +265,7 @@ def test_a_narrow_smoothing_does_not_end_the_search_below_the_budget():
         assert least <= mean_pinball_loss(y, model.predict(X)) <= least + 0.01 / 4
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("repeats", [1, 3])
 @pytest.mark.parametrize("seed", range(4))

@@ -89,6 +89,7 @@ def test_labels_of_columns_as_groups_of_rows_are_refused(make, rows):
         make(cv=GroupKFold(3)).fit(X, y, groups=["a", "a", "b", "b", "c", "c"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [ht.SparseLinearRegressionCV, ht.SparseLogisticRegressionCV])
 def test_groups_of_columns_and_groups_of_rows_together(kind):
     rng = np.random.default_rng(0)
@@ -154,6 +155,7 @@ def test_routing_takes_whatever_a_splitter_requests(make, rows):
     assert_array_equal(model.scores_, expected.fit(X, y).scores_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [ht.SparseLinearRegressionCV, ht.LowRankRegressionCV])
 def test_routing_gives_scorers_the_weights_that_they_request(kind):
     rng = np.random.default_rng(0)

@@ -67,6 +67,7 @@ def test_within_select_from_model(selector):
     assert_array_equal(SelectFromModel(model, prefit=True, **least).transform(X), model.transform(X))
 
 
+@pytest.mark.slow
 def test_within_a_pipeline(selector):
     X, y = selector.data()
     whole = make_pipeline(StandardScaler(), selector.make(), selector.make(k=1)).fit(X, y)

@@ -160,6 +160,7 @@ def test_groups_are_worth_something_as_a_whole(table):
     assert next(iter(worth.values())).substitute in {*"abcd"} - {name}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["outputs", "classes"])
 def test_several_outputs_lose_a_feature_for_all_at_once(table, kind):
     X, y = table
@@ -231,6 +232,7 @@ def test_very_many_coefficients_of_classes_have_no_standard_errors(monkeypatch):
     assert "±" not in str(model.summary()).split("±: standard errors")[0]
 
 
+@pytest.mark.slow
 def test_ordered_classes_and_times_are_shown_as_they_are_predicted(table):
     X, _ = table
     classes = np.digitize(X[:, 1] - 0.3 * X[:, 4] + np.random.default_rng(0).logistic(size=80), [-1, 1])

@@ -79,6 +79,7 @@ def test_shifted_columns_are_not_taken_for_constant(shift):
     np.testing.assert_allclose(Covariances.of(values, values[:, 0]).deviation(), values.std(), rtol=1e-5)
 
 
+@pytest.mark.slow
 @given(cuts, shifts)
 def test_covariances_in_pieces_are_those_of_the_whole(cuts, shift):
     """Every variable is seen on some of the pieces only, and has the moments of these."""

@@ -62,6 +62,7 @@ def test_the_mean_over_all_explored_subsets_is_the_gradient(gradient):
     assert np.std(estimates, axis=0).max() > 0.1
 
 
+@pytest.mark.slow
 @at_most(1)
 @both_gradients
 def test_the_mean_over_many_examples_is_the_gradient_of_the_risk(gradient):
@@ -148,6 +149,7 @@ def naive_dual_average(X, y, s, width, gamma, l1, dense, seed):
     return w
 
 
+@pytest.mark.slow
 @both_gradients
 @pytest.mark.parametrize("l1", [0.0, 0.05])
 def test_dual_averaging_against_its_twin(gradient, l1):
@@ -217,6 +219,7 @@ def test_an_easy_problem_within_the_budget(name):
     assert (result.meter.max_per_example, result.meter.attributes, result.meter.examples) == (5, 10000, 2000)
 
 
+@pytest.mark.slow
 @at_most(2)
 @every
 def test_with_every_attribute_there_is_nothing_random(name):
@@ -233,6 +236,7 @@ def test_moments_of_whole_examples_are_those_of_the_table():
     np.testing.assert_allclose(first, X.T @ y / 600, atol=1e-12)
 
 
+@pytest.mark.slow
 @at_most(1)
 @every
 def test_another_seed_sees_other_attributes(name):
@@ -242,6 +246,7 @@ def test_another_seed_sees_other_attributes(name):
     assert np.any(states[0] != states[2])
 
 
+@pytest.mark.slow
 @at_most(1)
 @every
 def test_a_stored_run_goes_on(name, tmp_path):
@@ -259,6 +264,7 @@ def test_a_stored_run_goes_on(name, tmp_path):
     assert resumed.meter.attributes == straight.meter.attributes == 2000
 
 
+@pytest.mark.slow
 @at_most(2)
 @every
 def test_states_are_not_changed_by_what_comes_after(name):

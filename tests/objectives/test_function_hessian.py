@@ -144,6 +144,7 @@ def test_only_quadratics_have_a_constant_hessian(name, library):
     assert not Function(quartic, 5, True).traits.quadratic
 
 
+@pytest.mark.slow
 def test_what_a_program_of_jax_does_within_calls_and_loops_is_seen():
     """On the lines of the first trial every one of these is a quadratic; only the first is one elsewhere."""
     jax = jax_or_skip()
@@ -165,6 +166,7 @@ def test_what_a_program_of_jax_does_within_calls_and_loops_is_seen():
         assert f.traits.quadratic is quadratic
 
 
+@pytest.mark.slow
 def test_a_function_of_jax_that_branches_on_values_is_not_compiled():
     jnp, calls = jax_or_skip().numpy, []
 

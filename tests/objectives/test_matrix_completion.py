@@ -283,6 +283,7 @@ def test_every_solver_does_the_same_in_both_storages(solver, noise):
         np.testing.assert_allclose(factored.step, dense.step, rtol=1e-5)
 
 
+@pytest.mark.slow
 @at_most(3)
 @both_storages
 @pytest.mark.parametrize("method", ["auto", "lapack", "lanczos", "randomized", "subspace"])

@@ -532,6 +532,7 @@ def test_a_made_up_race_has_the_fields_of_a_real_one(runner):
     assert real.search(problem, [0.1, 0.2], 3).keys() == real.example("fixed", 0).keys()
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("name", ["fig2_fixed_step", "fig2_target", "algorithm2"])
 def test_an_item_from_its_cells_to_its_figure(runner, name):

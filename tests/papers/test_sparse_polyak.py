@@ -506,6 +506,7 @@ def matrix_problem(d, rank, n, seed):
     return MatrixRegression(A, y, shape=(d, d)), truth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "expected"), [(SparsePolyak, [12, 23, 36, 122]), (Polyak, [18, 39, 70, None])], ids=["sparse", "classical"]
 )

@@ -36,6 +36,7 @@ def test_each_method_is_drawn_at_its_loss_with_its_error(comparison):
     assert "log loss" in ax.get_ylabel()
 
 
+@pytest.mark.slow
 def test_a_method_that_is_far_worse_than_none_does_not_hide_the_others(comparison):
     far = [
         replace(entry, relative_losses=(90.0,) * 3) if entry.name == "lasso" else entry for entry in comparison.entries

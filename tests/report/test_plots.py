@@ -256,6 +256,7 @@ def buyers():
 BUYERS = ["regression", "classifier", "result"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", BUYERS)
 def test_learning_curve_on_given_axes(buyers, kind, ax):
     before = dict(matplotlib.rcParams)

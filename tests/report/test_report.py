@@ -101,6 +101,7 @@ def source(tmp_path):
     return (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_cross_validated_classifier_is_told_in_full(classifier, drawn_classifier):
     page = Page(drawn_classifier.read_text(encoding="utf-8"))
     assert (page.open, page.errors) == ([], [])
@@ -150,6 +151,7 @@ def test_the_table_has_every_chosen_feature_with_its_numbers(classifier, report)
         assert int(told[3]) == round(100 * classifier.selection_frequency_[j])
 
 
+@pytest.mark.slow
 def test_the_certificate_is_told_word_for_word(classifier, report):
     page = report(classifier)
     for line in str(classifier.certificate()).splitlines():
@@ -350,6 +352,7 @@ def test_a_model_without_its_data_has_no_certificate(build, report):
     assert "There is no certificate: this model does not carry its training data." in report(build(2, 9)).text
 
 
+@pytest.mark.slow
 def test_the_certificate_of_a_loaded_model_can_be_given(report):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((80, 30)) * rng.lognormal(size=30)
@@ -371,6 +374,7 @@ def test_a_run_that_was_cut_short_is_said_to_be(build, report):
     assert "No: the limit of iterations was reached" in page.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("share", "doubt"), [(0.2, True), (0.8, False)])
 def test_an_unstable_choice_is_said_to_be(build, report, share, doubt):
     model = build(2, 9)
@@ -378,6 +382,7 @@ def test_an_unstable_choice_is_said_to_be(build, report, share, doubt):
     assert ("one of several lists" in report(model).text) == doubt
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.* constant column", "ignore:the best mean score")
 @pytest.mark.parametrize(
     ("kind", "numbers", "options", "note"),
@@ -471,6 +476,7 @@ def test_k_chosen_by_a_criterion_was_not_given(build, report):
     assert "The number of features was chosen by EBIC (2), so there is no curve over k" in report(model).text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("criterion", "price"), [("ebic", "grows with"), ("bic", "does not account for")])
 def test_what_a_criterion_pays_for_is_said(criterion, price, report):
     rng = np.random.default_rng(0)

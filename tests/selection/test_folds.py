@@ -15,7 +15,7 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.designs import DenseDesign
 from hardthresh.objectives import LinearModel
 from hardthresh.selection import FoldPath, least_squares_fold_paths
-from levels import at_most, in_turn
+from levels import at_most, in_turn, slow_beyond
 
 BUDGETS = (1, 2, 3, 4, 5, 8, 10, 12)
 
@@ -213,6 +213,7 @@ def test_a_fold_fits_what_its_training_rows_alone_give(split, kind):
     assert_least_squares(case, training, assert_alone(case, training))
 
 
+@slow_beyond(3)
 @at_most(7)
 @in_turn("kind,n", list(KINDS), [12, 25])
 def test_each_row_may_be_left_out_in_turn(kind, n):

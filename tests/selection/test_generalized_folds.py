@@ -21,7 +21,7 @@ from hardthresh.solvers import minimize
 from hardthresh.solvers.working_set import refits
 from hardthresh.solvers.working_set.support_grid import different_refits
 from hardthresh.solvers.working_set.training_fold import TrainingFold
-from levels import in_turn, only_at
+from levels import in_turn, only_at, slow_beyond
 from numpy_code import use_numpy
 
 BUDGETS = (0, 1, 2, 4, 7)
@@ -435,6 +435,7 @@ def test_which_folds_share_the_search(kind, shares, monkeypatch):
     assert searched == ([3] if shares else [1, 1, 1])
 
 
+@slow_beyond(6)
 @pytest.mark.skipif(kernel() is None, reason="the compiled kernel was not built, or HARDTHRESH_PURE is set")
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_kernel_fits_what_the_numpy_code_fits(kind, monkeypatch):

@@ -27,7 +27,7 @@ from hardthresh.objectives import LinearModel, MultiOutputModel
 from hardthresh.selection import path
 from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet, minimize
 from hardthresh.solvers.working_set.tableau import Tableau
-from levels import at_most, in_turn
+from levels import at_most, in_turn, slow_beyond
 
 FAST = WorkingSet(effort="fast")
 """What `path` chooses for linear models."""
@@ -242,6 +242,7 @@ def test_numbers_of_a_path_are_about_as_good_as_alone(loss, kind, seed):
     assert sum(run.value for run in runs) <= 1.08 * sum(alone)
 
 
+@slow_beyond(3)
 @at_most(5)
 @pytest.mark.parametrize("effort", ["fast", "balanced", "thorough"])
 @in_turn("kind,loss", list(KINDS), ["squared", "logistic"])

@@ -105,6 +105,7 @@ def test_counts_on_a_gaussian_design(seed):
     assert iterations_to(f, 244, AcceleratedIHT(), 1e-10, 60) <= [46, 44, 45][seed]
 
 
+@pytest.mark.slow
 def test_the_local_rate_law():
     problem = papers.gaussian_design(120, 400, 8, seed=7)
     f, step = LinearModel(problem.X, problem.y), inverse_lipschitz(problem.X)
@@ -130,6 +131,7 @@ def correlated(seed):
 # --- the safeguarded method ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "mean"), [(20, 0.0837), (60, 0.0628)])
 def test_it_converges_monotonically_on_correlated_columns(k, mean):
     shares = []
@@ -159,6 +161,7 @@ def test_no_setting_makes_it_rise(momentum, step, loss):
     assert (np.diff(run.history["value"]) <= 0).all()
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("storage", ["dense", "factored"])
 def test_a_step_far_too_long_ends_where_only_rounding_is_left(storage):

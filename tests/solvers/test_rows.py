@@ -84,6 +84,7 @@ def reference(X, y, name, alpha, sample_weight=None, centred=True):
     return f(w), W - W.mean(axis=1, keepdims=True) if y.ndim == 1 and centred else W
 
 
+@pytest.mark.slow
 @at_most(1)
 @both
 @pytest.mark.parametrize("seed", range(3))

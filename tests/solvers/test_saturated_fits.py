@@ -44,6 +44,7 @@ def lowest_nearby(model):
     return best
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.filterwarnings("ignore:offset goes from:UserWarning")
 @pytest.mark.parametrize("seed", [4, 12])

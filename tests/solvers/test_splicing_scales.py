@@ -132,6 +132,7 @@ def test_exchanges_are_tried_one_by_one_where_a_definite_model_is_wrong():
     assert settled(quartic, X, y, 1).value == pytest.approx(best_of_all(quartic, X, y, 1), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_no_single_exchange_improves_where_the_model_misleads():
     """There are more exchanges than are all tried; without those that are, the run ends seven times as high."""
     rng = np.random.default_rng(19)

@@ -46,6 +46,7 @@ def structured(name, order):
 sets = pytest.mark.parametrize("name", ["sparsity", "groups", "double", "overlapping"])
 
 
+@pytest.mark.slow
 @at_most(1)
 @sets
 @pytest.mark.parametrize("seed", [0, *at("pairs", [1, 2])])
