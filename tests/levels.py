@@ -11,7 +11,8 @@
 A higher level has all tests of the lower ones.
 
 A test function is marked ``slow`` if its calls at the level ``fast`` together take more than 0.4 s of CPU time.
-``make test`` leaves the slow tests out, ``make test-slow`` runs only them, and every other command runs both kinds.
+``make check`` and ``make test`` leave the slow tests out, ``make test-slow`` runs only them, and every other command
+runs both kinds.
 """
 
 from __future__ import annotations
