@@ -10,7 +10,7 @@
 
 A higher level has all tests of the lower ones.
 
-A test function is marked ``slow`` if its calls at the level ``fast`` together take more than 0.4 s of CPU time.
+A test function is marked ``slow`` if its calls at the level ``fast`` together take more than 0.25 s of CPU time.
 ``make check`` and ``make test`` leave the slow tests out, ``make test-slow`` runs only them, and every other command
 runs both kinds.
 """

@@ -27,7 +27,7 @@ def test_every_row_has_a_call_of_ours():
     assert len(ROWS) > 40
 
 
-@slow_beyond(12)
+@slow_beyond(8)
 @pytest.mark.parametrize("call", sorted({ours for _, _, ours in ROWS}))
 def test_our_calls_run(names, call):
     """Warnings that say something about these data, such as of a separable class, are no mistake of the page."""

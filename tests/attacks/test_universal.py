@@ -189,6 +189,7 @@ def published_run(net, images, target, k, batches):
     return torch.stack(points), accepted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_published_run_is_followed_to_rounding(seed):
     """The twin knows no code of the package; with the map that is centred the points differ."""
@@ -395,6 +396,7 @@ def test_other_images_and_another_model(net, digits):
         p.evaluate(lambda x: net(x)[:, :3], X)
 
 
+@pytest.mark.slow
 def test_without_labels_the_models_own_classes_count(net, digits):
     p = ht.attacks.universal_perturbation(net, digits[0][:300], k=6, seed=0)
     assert p.accuracy_before == 1.0
@@ -674,6 +676,7 @@ def test_invalid_arguments_are_refused(changes, message, labelled):
         ht.attacks.universal_perturbation(**given)
 
 
+@pytest.mark.slow
 @at_most(3)
 @pytest.mark.parametrize(
     ("changes", "message"),
@@ -699,6 +702,7 @@ def test_evaluate_refuses_invalid_arguments(changes, message, labelled):
         p.evaluate(**given)
 
 
+@pytest.mark.slow
 def test_a_model_without_gradients_can_be_measured_on_all_the_same():
     net, images, labels = smooth()
     p = ht.attacks.universal_perturbation(net, images, labels, k=4, max_iter=5)
@@ -795,6 +799,7 @@ def test_points_are_of_the_library_of_the_images():
     np.testing.assert_array_equal(ours.perturbed(images, w), theirs.perturbed(images, torch.from_numpy(w)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 def test_images_and_labels_are_copied(library):
     net, images, labels = smooth()
@@ -845,6 +850,7 @@ def test_the_picture_grid(net, digits):
             plot_perturbation(p, n)
 
 
+@pytest.mark.slow
 def test_the_picture_grid_is_a_figure_that_pyplot_shows(net, digits):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     before = {*pyplot.get_fignums()}

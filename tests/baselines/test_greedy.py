@@ -204,6 +204,7 @@ def test_foba_is_forward_at_moderate_budgets(seed):
 # --- the contract ----------------------------------------------------------------------------------------------------
 
 
+@slow_beyond(4)
 @every
 @both_losses
 def test_states_keep_the_contract(name, loss):
@@ -242,6 +243,7 @@ def test_any_start_will_do(name, loss):
     assert part.state.size == 4
 
 
+@slow_beyond(4)
 @every
 @pytest.mark.parametrize("library", ["array_api_strict", "torch"])
 def test_other_array_libraries(name, library):

@@ -101,6 +101,7 @@ def test_states_keep_the_contract():
     assert pickle.dumps(vars(f)) == before
 
 
+@pytest.mark.slow
 def test_the_scale_of_the_objective_does_not_matter():
     _, truth = planted(noise=0.1)
     one, other = (bfgd(planted(noise=0.1, scale=s)[0], 2, max_iter=300, tol=0.0) for s in (1.0, 1e3))

@@ -75,6 +75,7 @@ def test_of_more_supports_the_best_are_proved_to_be_the_best():
     assert "no other set of 4 features is better than these." in str(pool)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("time_limit", [0.0, None])
 def test_a_list_that_the_model_ends_says_what_it_lacks(time_limit):
     """The model, of bad columns, has the place of a better set; or it is the only one, beside others."""

@@ -88,6 +88,7 @@ def test_check_22_no_sparse_point_is_below_the_bound(name, alpha):
     assert at.value - bound <= 0.4 * (at.value - max(f.lower_bound, -1.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Logistic()", "Poisson()", "Gamma()", "SquaredHinge()", "Huber(delta=0.3)"])
 def test_it_is_the_dual_value_with_the_convex_conjugate(name):
     r"""One round at v: -sum omega l*(a / omega) - topk((X'a)^2) / 2 alpha, the conjugate maximised numerically."""
@@ -301,6 +302,7 @@ class _Nonconvex(Huber):
     convex = False
 
 
+@slow_beyond(11)
 @pytest.mark.parametrize("name", MODELS)
 def test_without_a_ridge_it_is_the_minimum_of_all_columns(name):
     f, constraint = problem(MODELS[name], 0.0)

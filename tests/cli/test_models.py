@@ -17,7 +17,7 @@ from hardthresh.core.numbers import signed
 from hardthresh.core.registry import lookup
 from hardthresh.losses import pointwise_losses
 from hardthresh.storage import load_notes
-from levels import at_most, only_at
+from levels import at_most, only_at, slow_beyond
 
 REPOSITORY = Path(__file__).parents[2]
 POINTWISE = [loss for loss in pointwise_losses() if (loss, False) in models()]
@@ -37,6 +37,7 @@ def shop(folder):
     return table
 
 
+@slow_beyond(5)
 @at_most(6)
 @pytest.mark.parametrize("loss", POINTWISE)
 def test_every_registered_loss_is_fitted_and_predicts(done, folder, loss):
@@ -392,6 +393,7 @@ def outputs(folder):
     return table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("validated", [[], ["--cv", "3", "--averaging", "none", "--alpha", "0"]])
 def test_several_targets_are_outputs_of_one_model(done, outputs, folder, validated):
     targets = ("--target", "gain, %", "--target", "loss")
@@ -411,6 +413,7 @@ def test_several_targets_are_outputs_of_one_model(done, outputs, folder, validat
     assert "output 0" not in report
 
 
+@pytest.mark.slow
 def test_many_outputs_are_printed_as_the_length_of_their_coefficients(done, outputs, folder):
     names = [f"y{c}" for c in range(7)]
     table = outputs.with_columns(**{name: pl.col("gain, %") * (c + 1) for c, name in enumerate(names)})

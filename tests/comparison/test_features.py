@@ -26,6 +26,7 @@ def test_features_are_counted_and_their_stability_is_the_mean_share_of_two_folds
     assert entry.stability == pytest.approx((3 * 1.0 + 3 * 1 / 3) / 6)
 
 
+@pytest.mark.slow
 def test_categories_and_missing_numbers_are_prepared_within_folds_and_counted_as_columns():
     colour = RNG.choice(["red", "green", "blue"], 60)
     colour[0] = "only in row 0"
@@ -50,6 +51,7 @@ def test_numbers_are_filled_in_by_the_means_of_the_training_rows():
     assert fold.columns_of(np.array([1])).tolist() == [0]
 
 
+@pytest.mark.slow
 def test_sparse_tables_and_weights():
     weights = np.r_[np.zeros(10), np.ones(50)]
     found = compare(["hardthresh", "lasso", "omp"], X=sparse.csr_array(X), sample_weight=weights)

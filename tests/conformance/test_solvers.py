@@ -156,6 +156,7 @@ def standardized(problem, weights=None):
 # --- the contract, on every objective and constraint -----------------------------------------------------------------
 
 
+@slow_beyond(8)
 @every_problem
 def test_a_trajectory_keeps_the_contract(solver, objective, constraint):
     """Feasible and true at every state, resumed and repeated bit for bit, and lower in the end, or at every step."""
@@ -292,6 +293,7 @@ def test_a_stored_run_goes_on_to_the_same_answer(solver, loss):
         np.testing.assert_array_equal(both, straight.history["step"])
 
 
+@slow_beyond(10)
 @of_losses("solver,loss", TUNED)
 def test_the_truth_is_found(solver, loss):
     problem = planted(loss)
@@ -582,6 +584,7 @@ def test_odd_shapes(solver, loss, shape):
         assert np.nanmin(run.history["value"]) <= objective.value(objective.zeros())
 
 
+@slow_beyond(8)
 @of_losses("solver,loss", TUNED)
 def test_constant_and_duplicate_columns(solver, loss):
     problem = planted(loss)

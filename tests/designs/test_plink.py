@@ -435,6 +435,7 @@ def test_a_ridge_proves_a_bound_of_a_file(tmp_path):
     assert found.lower_bound == pytest.approx(same.lower_bound, rel=1e-6)
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("name", ["hapmap_chr10", "mice_genotypes"])
 def test_real_genotypes_give_the_fit_of_the_matrix(tmp_path, name):

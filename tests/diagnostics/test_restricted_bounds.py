@@ -47,6 +47,7 @@ def test_orthogonal_columns_close_the_interval():
     assert found.strong_convexity == pytest.approx((1.0, 1.0))
 
 
+@pytest.mark.slow
 def test_few_columns_bend_less_than_all():
     """60 columns of 30 rows: all of them have a flat direction, two have not, as the discs know."""
     f = least_squares(np.random.default_rng(0).standard_normal((3000, 400)))

@@ -147,6 +147,7 @@ def test_theorem_1_holds_along_a_run_that_satisfies_it(kappa, noise):
         np.testing.assert_allclose(squares[1:20] / squares[:19], 0.81, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_theorem_2_holds_along_a_run_that_satisfies_it():
     """As above with kappa = 1, where the budget is 480^2 = 230,400; a bound of 30 too low is learned away."""
     k, d = 230_400, 300_000

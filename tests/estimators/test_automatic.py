@@ -309,6 +309,7 @@ def as_version_1(model, path, **parameters):
     path.write_text(json.dumps(document))
 
 
+@pytest.mark.slow
 @nothing_found
 def test_models_of_before_load_with_the_tenth_that_none_stood_for(plain, tmp_path):
     if schemas()[f"estimator/{plain.name}"].version < 4:

@@ -262,6 +262,7 @@ def test_a_label_that_is_nan_is_found(block):
         SparseLogisticRegression(n_nonzero_coefs=2).fit(from_arrays(X, labels, rows=500))
 
 
+@pytest.mark.slow
 def test_classes_that_columns_separate():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((600, 30)), rng.integers(0, 3, 600)
@@ -341,6 +342,7 @@ def test_offsets_that_are_no_numbers_are_refused(q):
         model.predict(from_arrays(X, rows=512), wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q", [2, 3])
 def test_offsets_of_another_shape_are_refused(q):
     X, y, weight, offset = data(q=q)
@@ -404,6 +406,7 @@ def test_rows_that_do_not_tell_name_the_columns_whose_products_with_a_class_are_
     assert guess.members.size == 64
 
 
+@pytest.mark.slow
 def test_halves_and_proofs_are_refused():
     X, y, *_ = data()
     with pytest.raises(CapabilityError, match="prove is not for this model of a table in blocks"):
@@ -412,6 +415,7 @@ def test_halves_and_proofs_are_refused():
         StabilitySelection(SparseLogisticRegression(n_nonzero_coefs=2)).fit(from_arrays(X, y, rows=512))
 
 
+@pytest.mark.slow
 def test_scores_count_unknown_classes_as_wrong():
     X, y, *_ = data()
     model = SparseLogisticRegression(n_nonzero_coefs=2).fit(from_arrays(X, y, rows=512))

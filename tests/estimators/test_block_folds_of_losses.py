@@ -99,6 +99,7 @@ def test_it_is_that_in_memory_with_the_same_folds(name, setting):
     assert_same(*both(small(model, **SETTINGS[setting]), X, y, fold, weight, offset, rows=256), 3e-6)
 
 
+@pytest.mark.slow
 def test_classes_of_equal_weight_are_two_and_a_fold_of_one_class_is_refused():
     """The targets -1 and 1 of a hinge have the mean 0 then, which is in its domain and no class."""
     model, loss = LOSSES["svc"]

@@ -64,6 +64,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.slow
 @at_most(3)
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("d", [40, 300])
@@ -82,6 +83,7 @@ def test_least_squares_chooses_what_fits_to_the_same_halves_choose(setting, d):
     np.testing.assert_array_equal(found.estimator_.inclusion_frequencies_, found.inclusion_frequencies_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("storage", ["float32", "sparse", "one block"])
 def test_storage_changes_nothing(storage):
     X, u, rng = data(60)
@@ -103,6 +105,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_losses_choose_nearly_what_fits_choose(name):
@@ -118,6 +121,7 @@ def test_other_losses_choose_nearly_what_fits_choose(name):
     assert gaps.sum() <= 0.75 + 1e-12  # of 5: three exchanges in eight halves
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize(("delta", "most"), [(0.03, 1.0), (0.1, 1.0), (1.345, 0.5)])
 def test_a_small_delta_chooses_nearly_what_fits_choose(delta, most):

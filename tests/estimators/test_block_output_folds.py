@@ -170,6 +170,7 @@ def test_noise_has_no_model():
     assert found.support_.size == 0
 
 
+@pytest.mark.slow
 def test_a_fold_column_of_which_some_rows_lack_a_value_is_read_again():
     X, y, *_ = data(n=8 * 128)
     fold = np.repeat(np.arange(8), 128) // 2  # four blocks of eight are looked at first

@@ -201,6 +201,7 @@ def test_rows_without_noise_are_fitted_exactly_beside_outliers(spoilt):
     np.testing.assert_allclose(blocked.coef_[[4, 9]], [3.0, -1.0], atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:SparseQuantileRegression was fitted with an offset")
 @pytest.mark.parametrize("tau", [0.5, 0.9])
 def test_smoothed_quantiles_are_those_in_memory(tau):
@@ -257,6 +258,7 @@ NUMBERS = {
 }
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("numbers", NUMBERS)
 @pytest.mark.parametrize("weighted", [False, True])
@@ -359,6 +361,7 @@ def test_one_column_more_is_another_row():
     assert np.count_nonzero(places) == 60
 
 
+@pytest.mark.slow
 def test_estimates_that_settle_say_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -142,6 +142,7 @@ def test_several_outputs_are_split_too():
     assert len(found.intervals) == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["criterion", "folds", "groups"])
 def test_the_half_that_chooses_does_so_with_all_that_a_fit_chooses(kind):
     """The number of features, the ridge, and what is left out of the model of all rows."""

@@ -81,6 +81,7 @@ def test_it_is_that_in_memory(kind, weighted):
     assert blocked.rows is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_all_substitutes_that_are_not_in_the_working_set_share_a_reading(loss):
     rng = np.random.default_rng(5)

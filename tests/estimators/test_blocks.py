@@ -152,6 +152,7 @@ def test_few_columns_are_read_once():
     assert_same_model(found, SparseLinearRegression(n_nonzero_coefs=3).fit(X, y))
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.filterwarnings("ignore:1 constant column")
 @pytest.mark.parametrize("name", ["squared", "logistic"])

@@ -129,6 +129,7 @@ class Overflowing(Recorder):
             np.float64(1e200) ** 2
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::hardthresh.core.SearchRangeWarning")
 @pytest.mark.parametrize("outermost", [False, True])
 @pytest.mark.parametrize("kind", ["begin", "end"])

@@ -61,6 +61,7 @@ def slow_indicators(labels, levels):
     return np.array([[float(label == level) for level in levels] for label in labels])
 
 
+@pytest.mark.slow
 def test_levels_become_indicators_in_the_place_of_their_column(plain):
     X, colour, size, y = table(plain)
     given = frame("pandas", X, colour=colour, size=size)[["x0", "colour", "x1", "size", "x2", "x3", "x4"]]
@@ -126,6 +127,7 @@ def test_check_24_the_bits_do_not_depend_on_the_library_of_the_frame(case):
         assert_array_equal(model.feature_names_in_, first.feature_names_in_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_frame_of_numbers_is_the_array_of_its_rows(case, library):
     X, y = case.data()
@@ -338,6 +340,7 @@ def test_scorers_and_pipelines_see_the_columns_of_the_user(chooser):
         assert np.isfinite(cross_val_score(pipeline, given, y, cv=2)).all()
 
 
+@pytest.mark.slow
 def test_a_factor_is_chosen_whole_in_averages(chooser):
     model, _, _ = fitted(chooser, k=3, averaging="stacking")
     features = model.encoding_.features
@@ -529,6 +532,7 @@ def test_a_choice_among_many_categories_is_the_best_of_all():
     assert_allclose(model.objective_, best, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_callbacks_score_the_rows_of_the_user(case):
     callback = pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9 has no callbacks")
     X, colour, size, y = table(case)

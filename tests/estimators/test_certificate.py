@@ -54,6 +54,7 @@ def test_computed_certificates_are_saved_and_copied(case, way, tmp_path):
     assert_agree(WAYS[way](model, tmp_path).fit(X, y[::-1]).certificate(), clone(model).fit(X, y[::-1]).certificate())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_the_certificate_of_the_training_data_is_that_of_the_fit(case, way, tmp_path):
     X, y = case.data()
@@ -63,6 +64,7 @@ def test_the_certificate_of_the_training_data_is_that_of_the_fit(case, way, tmp_
     assert_agree(again.certificate(X, y, **rows), model.certificate())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings", [{"alpha": 0.1}, {"standardize": False}, {"fit_intercept": False}, {"positive": True}]
 )
@@ -106,6 +108,7 @@ def test_it_is_about_the_data_that_are_given():
     assert not certificate.swap_optimal
 
 
+@pytest.mark.slow
 def test_giving_data_changes_nothing(case):
     X, y = case.data()
     model = case.make().fit(X, y)

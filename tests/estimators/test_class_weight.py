@@ -23,6 +23,7 @@ def factors(class_weight, weight):
     return weight * np.array([class_weight.get(label, 1.0) for label in Y])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("own", [None, OWN], ids=["alone", "weighted"])
 @pytest.mark.parametrize("class_weight", ["balanced", {"ill": 3.0, "well": 0.5}, {"ill": 7}], ids=str)
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from hardthresh.estimators.linear.concordance import concordance
 from hardthresh.estimators.table import Table
 from hardthresh.losses import Cox
 from hardthresh.objectives import LinearModel
+from levels import slow_beyond
 
 TIES = ("breslow", "efron")
 
@@ -108,6 +109,7 @@ def test_the_baseline_hazard_is_a_sum_over_event_times(ties):
     np.testing.assert_allclose(model.predict(X), X @ model.coef_, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_strata_have_baseline_hazards_of_their_own():
     X, y = drawn(n=200)
     label = np.where(np.arange(200) % 2, "new", "old")
@@ -170,6 +172,7 @@ def test_targets_that_are_refused():
         SparseCoxRegression(ties="exact").fit(X, y)
 
 
+@slow_beyond(3)
 @pytest.mark.parametrize("kind", ["sparse", "float32", "groups", "positive", "always", "categories"])
 def test_what_other_linear_models_take(kind):
     X, y = drawn()
@@ -223,6 +226,7 @@ def test_check_25_it_works_in_pipelines_and_searches_with_routed_strata():
         assert not np.array_equal(scores, cross_val_score(clone(asks), X, y, cv=3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strata", [None, np.arange(150) % 2])
 def test_folds_are_scored_by_the_difference_of_partial_likelihoods(strata):
     X, y = drawn()

@@ -62,6 +62,7 @@ def test_check_15_the_path_of_a_criterion_by_hand(chooser, name, alpha):
     assert model.alpha_ == alpha
 
 
+@pytest.mark.slow
 def test_the_extended_bic_is_that_of_the_estimator_without_folds(chooser):
     likely(chooser)
     X, y = chooser.data(noise=0.5)
@@ -316,6 +317,7 @@ def test_what_was_searched_says_so():
     assert plot_criterion(searched.candidates_, searched.criterion_path_).get_ylabel().startswith("EBIC")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [ht.SparseHuberRegression, ht.SparseLinearSVC])
 def test_a_criterion_that_only_ranks_says_so(cls):
     rng = np.random.default_rng(0)

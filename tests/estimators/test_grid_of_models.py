@@ -516,6 +516,7 @@ def test_groups_that_predict_nothing():
     assert (model.n_nonzero_groups_, model.groups_, model.best_n_nonzero_groups_) == (0, (), 0)
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("cls", [SparseLinearRegressionCV, SparseLogisticRegressionCV])
 def test_the_p_value_decides_where_standard_errors_do_not(cls, monkeypatch):
@@ -609,6 +610,7 @@ def test_a_range_that_was_given_is_not_extended(chooser):
     assert_array_equal(model.candidates_, [0, 1, 2])
 
 
+@pytest.mark.slow
 def test_a_stored_average_predicts_and_certifies_as_before(chooser, tmp_path):
     X, y = chooser.data(noise=1.0)
     model = chooser.make().fit(X, y)

@@ -225,6 +225,7 @@ def units_of(p, spread=6):
     return np.where(np.arange(p) % 2, -1.0, 1.0) * 10.0 ** np.linspace(-spread, spread, p)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rank", [2, 5, 8])
 @pytest.mark.parametrize("solver", ["auto", "pursuit"])
 @pytest.mark.parametrize("cls", [LowRankRegression, LowRankRegressionCV])
@@ -650,6 +651,7 @@ def test_every_way_to_give_ranks(given):
     assert_array_equal(LowRankRegressionCV(rank=given, cv=3).fit(X, Y).candidates_, [1, 2, 3])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_solver_serves_in_the_folds_too(jobs):
     X, Y = data(noise=0.3)

@@ -462,6 +462,7 @@ def test_in_a_pipeline_and_a_search():
     assert search.predict(X).shape == (120,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["pickle", "file"])
 def test_a_model_travels(way, tmp_path):
     _, X = table(noise=0.3)

@@ -253,6 +253,7 @@ def test_a_delta_far_below_the_residuals_is_minimised_on_all_columns(n, size, se
     assert loss.value(y, model.predict(X)).mean() <= slow.fun * (1 + 1e-8)
 
 
+@pytest.mark.slow
 def test_a_narrow_smoothing_does_not_end_the_search_below_the_budget():
     for seed in range(5):
         rng = np.random.default_rng(seed)
@@ -292,6 +293,7 @@ def test_rows_without_noise_are_fitted_exactly_beside_outliers(spoilt):
     assert_allclose(model.coef_[model.support_], [3.0, -1.0], atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [ht.SparseHuberRegression, ht.SparseHuberRegressionCV])
 def test_outliers_are_told_for_every_row_given(cls):
     X, y, _ = drawn("huber")

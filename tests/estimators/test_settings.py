@@ -382,6 +382,7 @@ def test_a_warm_start_with_other_columns_is_refused(plain):
         model.fit(X[:, :7], y)
 
 
+@pytest.mark.slow
 def test_a_fit_forgets_the_one_before(case):
     X, y = case.data()
     other, target = case.data(d=7, seed=5)

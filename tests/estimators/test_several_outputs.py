@@ -343,6 +343,7 @@ def test_a_warm_start_has_as_many_outputs(cls):
         model.fit(X, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [*BOTH, *TWINS])
 def test_models_are_stored(cls, tmp_path):
     X, y = data_of(cls)
@@ -437,6 +438,7 @@ def folds_of(y):
     return list(splitter.split(np.zeros((len(y), 1)), y))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", TWINS)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_scores_by_hand(cls, weighted):

@@ -42,6 +42,7 @@ def test_it_says_what_the_model_says(case):
     json.dumps(summary.to_dict(), allow_nan=False)
 
 
+@pytest.mark.slow
 def test_the_cost_of_leaving_a_feature_out_is_that_of_a_fit_without_it(case):
     X, y = case.data()
     model = case.single().fit(X, y)
@@ -249,6 +250,7 @@ def test_ordered_classes_and_times_are_shown_as_they_are_predicted(table):
     assert np.all(np.array(errors) > 0)
 
 
+@pytest.mark.slow
 def test_held_out_rows_have_the_predictions_that_were_scored(table):
     X, _ = table
     rng = np.random.default_rng(0)

@@ -272,6 +272,7 @@ class TestPrices:
         with pytest.raises(InvalidInputError, match="as the cheapest costs 2, it would always be empty"):
             learn(AdaptiveHybrid(S, 1.5), ArraySource(X, y, costs=costs, panels=panels.tolist(), budget=25.0))
 
+    @pytest.mark.slow
     def test_attributes_that_no_prediction_can_afford_are_not_bought(self):
         X, y, _, panels, costs = self.priced()
         source = in_order(X, y, None, costs=costs, panels=panels.tolist(), budget=6.0)
@@ -292,6 +293,7 @@ class TestPrices:
             assert source.cost_model.cost(found.support) <= 20.0
 
 
+@pytest.mark.slow
 def test_the_length_of_the_stream_need_not_be_known():
     X, y, truth = table("ar")
     source = in_order(X, y)

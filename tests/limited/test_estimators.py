@@ -672,6 +672,7 @@ def endless_source(rows):
     return CallbackSource(lambda i, indices: X[i, indices], D, 8, target=y.__getitem__, examples=iter(rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 40, 700, 1000])
 def test_a_learner_makes_the_model_that_a_source_makes(count):
     model = regression()
@@ -712,6 +713,7 @@ def test_questions_are_answered_in_any_order():
     assert_same_model(learner.model(), in_turn.model())
 
 
+@pytest.mark.slow
 def test_skipped_examples_are_ignored():
     learner, told = regression().start(D), []
     while learner.meter.examples < 900:
@@ -783,6 +785,7 @@ def test_a_learner_with_prices_asks_for_what_it_can_pay():
     assert set(learner.model().support_) <= set(TRUTH)
 
 
+@pytest.mark.slow
 def test_a_learner_of_two_classes():
     learner = LimitedAttributeLogisticRegression(3, 8).start(D)
     X, y = table()
@@ -930,6 +933,7 @@ def test_it_is_a_selector(named):
     assert plain.get_feature_names_out().tolist() == ["x3", "x10", "x17"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("container", ["pandas", "polars"])
 def test_it_gives_the_frames_that_were_asked_for(container):
     X, y = table()
@@ -998,6 +1002,7 @@ def test_a_model_worse_than_the_mean_has_not_converged():
     assert LimitedAttributeRegression(strategy=Exploration(0.05, 20, 2), n_observed=8).fit(X, y - 5).converged_
 
 
+@pytest.mark.slow
 def test_partial_fit_keeps_the_market_of_the_source():
     X, y = table()
     costs = np.linspace(1, 2, D)
@@ -1018,6 +1023,7 @@ def test_settings_cannot_change_between_pieces(changed):
         model.set_params(**settings).partial_fit(X, y)
 
 
+@pytest.mark.slow
 def test_prices_cannot_change_between_pieces():
     X, y = table()
     model = LimitedAttributeRegression(3, costs=np.linspace(1, 2, D), budget=12.0).partial_fit(X, y)

@@ -139,6 +139,7 @@ def test_predictions_that_overflow_are_infinite():
     assert model.predict(np.where(np.arange(D) == 1, 1e300, 0.0)[None]).tolist() == [np.inf]
 
 
+@pytest.mark.slow
 def test_a_target_around_zero_is_not_called_smaller_than_it_is():
     """Its mean is far smaller than its entries, whose squares do not underflow."""
     rng = np.random.default_rng(0)

@@ -618,6 +618,7 @@ CHANGES = [
 ]
 
 
+@slow_beyond(9)
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_changed_answer_is_refused_by_its_number(path, change):
     Journal(Clinic().source(), path, who="ann").draw(3).observe([0])

@@ -257,6 +257,7 @@ def test_final_state_uses_an_incomplete_query():
     assert end.own.count == learner.state.own.count + told
 
 
+@pytest.mark.slow
 @every
 def test_the_meter_counts_what_was_told(name):
     X, y = table()
@@ -366,6 +367,7 @@ def test_functions_cannot_be_stored_and_the_way_out_is_named(algorithm, tmp_path
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_run_can_go_on_with_more_examples():
     X, y = table(3000)
     first = learn(AdaptiveHybrid(3), ArraySource(X[:N], y[:N], OBSERVED, shuffle=False))

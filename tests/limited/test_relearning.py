@@ -89,6 +89,7 @@ def test_corrected_answers_give_what_the_right_ones_would_have_given(algorithm, 
     assert again.query.indices.tolist() == record.learner.query.indices.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("count", [96, 320, 640])
 @pytest.mark.parametrize("withdraw", [{0}, set(range(32)), set(range(5, 300, 7))], ids=["one", "a batch", "many"])

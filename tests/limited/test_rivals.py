@@ -86,6 +86,7 @@ def test_the_mean_over_many_examples_is_the_gradient_of_the_risk(gradient):
     assert np.abs(z).max() > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", [ALGORITHMS["truncated"], ALGORITHMS["dantzig"]])
 def test_explored_attributes_are_drawn_equally_often(algorithm):
     d, width, n = 10, 5, 1500
@@ -228,6 +229,7 @@ def test_with_every_attribute_there_is_nothing_random(name):
     np.testing.assert_array_equal(*results)
 
 
+@pytest.mark.slow
 def test_moments_of_whole_examples_are_those_of_the_table():
     X, y = easy(600)
     learner, source = told(DantzigSelector(2), X, y, 10)
@@ -281,6 +283,7 @@ def test_states_are_not_changed_by_what_comes_after(name):
     assert state.seen == 300
 
 
+@pytest.mark.slow
 def test_the_l1_norm_empties_the_predictor():
     X, y = easy(400)
     assert learn(RegularizedDualAveraging(2, gamma=8.0, l1=1e3), ArraySource(X, y, n_observed=5)).support.size == 0

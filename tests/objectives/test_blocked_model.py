@@ -107,6 +107,7 @@ def test_parts_are_those_in_memory(loss):
     np.testing.assert_allclose(inner.hessian(at), bend[np.ix_([2, 3], [2, 3])], rtol=0, atol=1e-11 * size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squared", "logistic", "poisson"])
 def test_single_precision_is_that_of_the_data(loss):
     """Check 1 of scale.md: float32."""

@@ -356,6 +356,7 @@ def test_a_digest_knows_every_change_of_the_code(runner, tmp_path):
     assert len({before, changed, runner.cells.digest(tmp_path), runner.cells.digest(tmp_path / "b.py")}) == 4
 
 
+@pytest.mark.slow
 def test_items_are_scripts_of_their_own(runner):
     """The hash of a cell has the script of its item and the helpers: an item must not import another one."""
     library = runner.Library(PAPERS)

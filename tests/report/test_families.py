@@ -125,6 +125,7 @@ def test_the_accuracy_without_features_is_the_share_of_the_largest_class(family)
     assert scores["accuracy"].without == pytest.approx(largest)
 
 
+@pytest.mark.slow
 def test_quantiles_and_hazards_have_no_calibration(ax):
     for family in ("quantiles", "times"):
         with pytest.raises(
@@ -246,6 +247,7 @@ def test_a_higher_concordance_is_better(folder):
     assert "R² is the share" not in text
 
 
+@pytest.mark.slow
 def test_sizes_have_no_sign_and_standard_errors_are_those_of_the_summary(folder):
     model = fitted("classes")
     text = re.sub(r"\s+", " ", page("classes", folder))

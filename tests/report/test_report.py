@@ -301,6 +301,7 @@ def test_the_report_loads_nothing_from_the_network(regression, drawn_report, dra
     assert all(target.startswith("#") for target in re.findall(r"url\(([^)]*)\)", text))
 
 
+@pytest.mark.slow
 def test_links_inside_the_page_lead_somewhere_and_no_name_is_used_twice(drawn_classifier):
     text = drawn_classifier.read_text(encoding="utf-8")
     page = Page(text)
@@ -431,6 +432,7 @@ def test_an_average_and_what_is_unstable_in_it_are_in_the_headline(build_grid, r
         assert f"{k} {ridge} {weight}" in page.text
 
 
+@pytest.mark.slow
 def test_a_negative_weight_of_the_model_without_features_is_shown_and_said_why(build_grid, report):
     page = report(build_grid(4, parts=[(5, 0.1, 0.8), (2, 0.1, 0.3), (0, 0.0, -0.1)]))
     for row in ("5 0.1 80 %", "2 0.1 30 %", "0 0 −10 %"):
@@ -464,6 +466,7 @@ def test_the_table_of_held_out_scores_has_those_without_features(build_grid, rep
     assert "gets a higher prediction than one of normal" in text
 
 
+@pytest.mark.slow
 def test_a_range_that_was_extended_is_said_to_be(build_grid, report):
     model = build_grid()
     for model.range_extended_ in (True, False):
@@ -504,6 +507,7 @@ def test_perfect_separation_is_a_warning(build, report):
         assert ("perfectly separated" in report(model).text) == model.separated_
 
 
+@pytest.mark.slow
 def test_each_class_of_several_has_a_column(report):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((90, 8))
@@ -517,6 +521,7 @@ def test_each_class_of_several_has_a_column(report):
     assert "Rows of each class, by the class that the model predicts." in page.text
 
 
+@pytest.mark.slow
 def test_censored_times_have_curves_of_survival(report):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((90, 8))

@@ -165,6 +165,7 @@ def assert_same(case, one, other, rtol=1e-6):
     assert_allclose(case.predictions(one), case.predictions(other), rtol=0, atol=rtol)
 
 
+@slow_beyond(7)
 @in_turn("kind,loss", list(KINDS), list(LOSSES))
 def test_a_fold_fits_what_its_training_rows_alone_give(loss, kind):
     case = make(loss, **KINDS[kind])
@@ -175,6 +176,7 @@ def test_a_fold_fits_what_its_training_rows_alone_give(loss, kind):
         assert_minimal(part, path)
 
 
+@slow_beyond(9)
 @in_turn("kind,ruin", list(KINDS), ["X", "y", "weights", "offset"])
 def test_held_out_rows_do_not_change_the_models(kind, ruin):
     case = make(**KINDS[kind])

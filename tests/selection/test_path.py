@@ -228,6 +228,7 @@ def assert_consistent(run):
     )
 
 
+@pytest.mark.slow
 @at_most(3)
 @in_turn("kind,loss,seed", list(KINDS), ["squared", "logistic"], [0, 1])
 def test_numbers_of_a_path_are_about_as_good_as_alone(loss, kind, seed):
@@ -254,6 +255,7 @@ def test_a_path_of_one_number_is_the_run_of_this_number(effort, loss, kind):
         assert_same_run(run, minimize(objective, constraint(k), solver), rtol=1e-3 if kind == "float32" else 1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", [IHT(), HardThresholdingPursuit()], ids=["iht", "pursuit"])
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_a_solver_that_shares_nothing_makes_the_same_runs_bit_for_bit(solver, loss):
@@ -268,6 +270,7 @@ def test_a_solver_that_shares_nothing_makes_the_same_runs_bit_for_bit(solver, lo
         assert_consistent(run)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_neither_the_order_of_the_budgets_nor_their_number_matters(loss):
     objective, constraint = of_kind("plain", loss, 3)

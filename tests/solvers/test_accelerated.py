@@ -12,7 +12,7 @@ from hardthresh.core import InvalidInputError, Status, StepRule, iterate, minimi
 from hardthresh.objectives import LinearModel, MatrixCompletion, MatrixRegression
 from hardthresh.solvers import IHT, AcceleratedIHT, ConstantMomentum, ExactMomentum, Momentum, NesterovMomentum
 from hardthresh.steps import Backtracking, ExactLineSearch, Fixed, Polyak, SparsePolyak
-from levels import at, at_most, only_at
+from levels import at, at_most, only_at, slow_beyond
 
 
 def published(momentum, step=ExactLineSearch(), **settings):  # noqa: B008 - frozen
@@ -35,6 +35,7 @@ def inverse_lipschitz(X):
 # --- the toy of Fig. 1 -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_golden_trajectories_of_the_toy(specs):
     with np.load(specs / "golden" / "acciht_toy.npz") as golden:
         f, mu = LinearModel(golden["Phi"], golden["b"]), 6.0 * float(golden["mu"])
@@ -143,6 +144,7 @@ def test_it_converges_monotonically_on_correlated_columns(k, mean):
     assert np.mean(shares) <= mean
 
 
+@slow_beyond(3)
 @pytest.mark.parametrize(
     "momentum", [*map(ConstantMomentum, (0.0, 0.5, 0.9, 2.0)), ExactMomentum(), NesterovMomentum()], ids=repr
 )

@@ -50,6 +50,7 @@ def test_the_default_finds_the_best_groups_where_they_are_correlated():
     assert found[False] < 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_no_exchange_of_groups_is_left(loss):
     X, y, labels = correlated(20, n_groups=12, n=120)

@@ -184,6 +184,7 @@ def test_an_enumeration_with_dependent_columns_is_complete_only_where_fewer_woul
             assert below
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("distance", [1e-3, 1e-4, 1e-5, 1e-6])
 def test_near_copies_are_told_apart(distance, seed):
@@ -487,6 +488,7 @@ def test_children_have_no_lower_bound_than_their_parents(monkeypatch):
 # --- runs ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_run_that_is_stopped_and_stored_goes_on_to_the_same_answer(tmp_path):
     f, constraint = hard()
     straight = minimize(f, constraint, BranchAndBound())
@@ -500,6 +502,7 @@ def test_a_run_that_is_stopped_and_stored_goes_on_to_the_same_answer(tmp_path):
     np.testing.assert_array_equal(rest.history["lower_bound"], straight.history["lower_bound"][5:])
 
 
+@pytest.mark.slow
 def test_an_interrupt_keeps_the_answer_and_the_bound(monkeypatch):
     f, constraint = hard()
     run, count = Search.run, []
@@ -521,6 +524,7 @@ def test_an_interrupt_keeps_the_answer_and_the_bound(monkeypatch):
     assert resumed.state.n_nodes == whole.state.n_nodes
 
 
+@pytest.mark.slow
 def test_the_estimator_takes_it_by_name():
     f, _ = hard()
     model = ht.SparseLinearRegression(

@@ -233,6 +233,7 @@ def test_sizes_that_are_searched_together_find_more():
     assert more > 2 * less  # 108 and 30
 
 
+@pytest.mark.slow
 def test_a_choice_of_a_wanted_size_is_where_its_search_begins():
     """The best one of all stays."""
     for seed in range(20):

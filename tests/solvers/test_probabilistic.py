@@ -365,6 +365,7 @@ def test_sets_that_are_no_choice_of_single_coordinates_have_no_vote(vote):
             ProbabilisticIHT(batch=FixedBatch(20), vote=vote).check(objective, constraint)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vote", [SetVote(), CoordinateVote()])
 def test_votes_in_another_library(vote):
     torch = pytest.importorskip("torch")
@@ -533,6 +534,7 @@ def test_a_batch_that_flatters_the_start_makes_no_run_diverge():
     assert set(seen) == {Status.MAX_ITER}
 
 
+@pytest.mark.slow
 def test_estimates_end_no_run():
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -710,6 +712,7 @@ def test_the_secant_comes_back_into_the_domain():
     assert scale.delta0 == pytest.approx(1.0 / 16.0 * 40.0 / (40.0 + slope))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("above", [0.0, 1e-3, 0.1, 1e6])
 def test_a_constant_changes_no_scale(above):
     """Concave along the gradient from zero, where f is what the parameter says."""

@@ -722,6 +722,7 @@ def test_other_refits_are_those_of_refine(columns, dtype, entries, monkeypatch):
     assert ours.minimal
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_more_columns_that_separate_the_classes_do_not_end_the_search(code, seed):
     """With four times as many columns f is zero; the sweeps still come back from there."""

@@ -113,6 +113,7 @@ def test_a_refit_is_the_slow_one(name, alpha):
     np.testing.assert_allclose(found.prediction, X1 @ found.point, atol=1e-12)
 
 
+@pytest.mark.slow
 @both
 def test_the_default_is_as_good_as_pursuit(name):
     for seed in range(3):

@@ -138,6 +138,7 @@ def test_the_default_finds_the_least_absolute_deviations_of_all_supports():
     assert ht.minimize(Function(deviations, 10, True), Sparsity(3)).value == pytest.approx(best, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_units_are_replaced_one_by_one_where_gradients_mislead():
     """The columns are correlated; without replacements the run ends 31 % above."""
     rng = np.random.default_rng(13)

@@ -110,6 +110,7 @@ def test_exponentials_of_any_scale_are_minimised():
     assert result.value == pytest.approx(3.0 + np.cosh(1.0) + np.cosh(0.5), rel=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", [logistic, quartic, poisson])
 @pytest.mark.parametrize("spread", [0.0, 3.0])
 def test_a_search_ends_at_the_best_of_all_single_columns(loss, spread):

@@ -100,6 +100,7 @@ def test_it_finds_the_best_subset_of_independent_columns(effort):
             assert_best(solve(LinearModel(X, y), Sparsity(k), effort), best_subset(X, y, k))
 
 
+@pytest.mark.slow
 def test_it_finds_the_best_four_of_independent_columns():
     for seed in range(8):
         X, y = data(seed)
@@ -526,6 +527,7 @@ def test_classifiers_are_nearly_the_best_pair_also_where_columns_correlate(effor
     assert hits >= 4
 
 
+@pytest.mark.slow
 @every
 def test_no_exchange_improves_a_classifier_on_two_separated_classes(effort):
     X = np.random.default_rng(6).standard_normal((60, 30))[:, :8]
@@ -717,6 +719,7 @@ def test_a_second_run_is_the_same_to_the_last_bit(effort, loss):
     np.testing.assert_array_equal(one.history["value"], other.history["value"])
 
 
+@pytest.mark.slow
 def test_more_effort_pays_on_hard_problems():
     """On average, not in every run. Measured: 12 of 12, and means of 0.432, 0.411 and 0.408."""
     problems = [hard(seed) for seed in range(12)]
@@ -1058,6 +1061,7 @@ def test_single_precision_never_loses_more_columns_to_rounding(effort):
     assert values[3] <= values[2] < 1e-3 * values[1]
 
 
+@pytest.mark.slow
 @at_most(2)
 @every
 @pytest.mark.parametrize("n", [12, 20])

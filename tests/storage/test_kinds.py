@@ -98,6 +98,7 @@ def test_models_of_earlier_files_that_chose_by_cross_validation_load_as_their_cv
     assert getattr(ht.load(tmp_path / "x.json"), parameter) == [1, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "ridge"), [("linear_regression_cv", 0.0), ("logistic_regression_cv", 0.01), ("gamma_regression_cv", 0.0)]
 )

@@ -125,6 +125,7 @@ def test_a_model_without_an_attribute_or_with_another_shape_is_not_saved(fitted,
             ht.save(other, tmp_path / "model.json")
 
 
+@slow_beyond(18)
 def test_every_family_is_saved_and_loaded(fitted, tmp_path):
     model, rows, method = fitted
     ht.save(model, tmp_path / "model.json")

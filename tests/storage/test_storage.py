@@ -212,6 +212,7 @@ def test_a_resumed_run_makes_the_same_numbers(roundtrip, solver, loss):
         assert_same(expected, state)
 
 
+@pytest.mark.slow
 @in_turn("solver,loss", SOLVERS if reaches("pairs") else SOLVERS[:1], ["squared", "logistic"])
 def test_a_run_of_another_library_resumes_to_the_same_numbers(roundtrip, solver, loss, xp):
     f, sparsity = problem(loss_for(solver, loss), xp=xp), Sparsity(5, free=(7,))

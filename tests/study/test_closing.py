@@ -67,6 +67,7 @@ def test_what_people_typed_is_text_and_nothing_is_loaded(page):
     assert "default-src 'none'" in page
 
 
+@pytest.mark.slow
 def test_equal_studies_give_equal_pages(busy, page, tmp_path):
     assert write_study(busy, tmp_path / "again.html", date=DATE).read_text(encoding="utf-8") == page
 
