@@ -22,6 +22,7 @@ SLOW = {
     "getting_started.rst",
     "graphical_models.rst",
     "imputation.rst",
+    "larger_than_memory.rst",
     "limited.rst",
     "low_rank.rst",
     "report.rst",

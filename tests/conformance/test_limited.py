@@ -76,7 +76,7 @@ def conversation(learner, X, y):
         learner.tell(id_, X[id_, indices], y[id_])
 
 
-@slow_beyond(3)
+@slow_beyond(2)
 @in_turn("algorithm,kind", examples("algorithm"), KINDS)
 def test_requests_are_within_the_budget_and_contain_the_support(algorithm, kind):
     learner, bought = learner_of(algorithm, kind)
@@ -214,7 +214,7 @@ def test_no_example_at_all(algorithm):
     assert algorithm.failure_reason(ran.learner.state)
 
 
-@slow_beyond(3)
+@slow_beyond(2)
 @every
 def test_the_learning_curve_covers_what_was_learned(algorithm):
     ran = run(algorithm, "plain")

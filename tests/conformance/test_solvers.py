@@ -156,7 +156,7 @@ def standardized(problem, weights=None):
 # --- the contract, on every objective and constraint -----------------------------------------------------------------
 
 
-@slow_beyond(8)
+@slow_beyond(6)
 @every_problem
 def test_a_trajectory_keeps_the_contract(solver, objective, constraint):
     """Feasible and true at every state, resumed and repeated bit for bit, and lower in the end, or at every step."""
@@ -306,7 +306,7 @@ def test_the_truth_is_found(solver, loss):
         assert abs(run.w[-1] - np.mean(problem.y + 3.0)) < 1e-2
 
 
-@slow_beyond(6)
+@slow_beyond(4)
 @of_losses("solver,loss", TUNED)
 def test_any_start_will_do(solver, loss):
     problem = planted(loss)
@@ -449,7 +449,7 @@ def test_float32_stays_float32(solver, loss, centred):
     np.testing.assert_array_equal(run.support[:4], problem.support)
 
 
-@slow_beyond(6)
+@slow_beyond(4)
 @of_losses("solver,loss,library", examples("solver"), OTHER_LIBRARIES)
 def test_other_array_libraries_find_the_same_support(solver, loss, library):
     problem = planted(loss)
@@ -532,7 +532,7 @@ def test_no_budget_means_no_coefficient(solver, loss):
     np.testing.assert_array_equal(run.support, constraint.free)
 
 
-@slow_beyond(6)
+@slow_beyond(4)
 @in_turn("solver,k", TUNED, [40, 41, 1000])
 def test_a_large_budget_is_least_squares(solver, k):
     problem = planted()
