@@ -1,9 +1,10 @@
 """What a study says while it runs: the coverage of its error bands, and the level and power of its tests of drift.
 
-    python benchmarks/study.py                   # all tables: ten minutes
+    python benchmarks/study.py                   # all tables: a quarter of an hour
     python benchmarks/study.py --only window --choose
     python benchmarks/study.py --only drift --studies 400
     python benchmarks/study.py --only looks
+    python benchmarks/study.py --only relation
 
 *Window*: over how many of the latest examples the honest error is a mean. For each window, a share of the examples but
 at least so many, how often the 95 % band covers the error that the present and the final model have on 4,000 new rows,
@@ -12,11 +13,16 @@ the true attributes are chosen where the choice is said to have settled and wher
 
 *Drift*: in how many studies of each kind some test reports drift at the level 5 %, and which: without drift, with
 attributes that are missing for those with large values, with attributes that shift by half a standard deviation, and
-with coefficients that change their sign, for the second half of the examples.
+with coefficients that change their sign, for the second half of the examples. The studies *unequal* have errors of
+Student's t distribution with 4 degrees of freedom, whose deviation grows with an attribute that matters.
 
 *Looks*: in how many studies of 600 examples without drift some test reports drift at the last of ten looks, equally
 spaced, and at one or more of them; and the same for the sentence that the predictions are better than those without
 attributes, and for a chosen column that looks needed but has no effect.
+
+*Relation*: the tests of whether two samples have one linear model, alone, on 50 pairs of samples for each study: the
+share that Chow's F test and the Wald test with the covariances HC3 reject at the level 5 % and at 5 % / 30, as Holm's
+method may need, where nothing changed and where one coefficient did.
 
 Seeds are (20261128, table, study); ``--choose`` takes those that the constants in the code were chosen on, (20261127,
 table, study).
@@ -31,13 +37,16 @@ from typing import Any
 import numpy as np
 from run import limit_threads
 from scipy.special import expit
+from scipy.stats import f
 
 from hardthresh.datasets import make_clinic
 from hardthresh.limited import AdaptiveHybrid, Algorithm, CostModel, LogisticHybrid
 from hardthresh.study import drift, progress
 from hardthresh.study.intervals import mean_interval
+from hardthresh.study.models import FEWEST_OTHER, least_squares
 from hardthresh.study.records import Learned
 from hardthresh.study.simulation import simulate
+from hardthresh.study.two_samples import wald
 
 CHOOSING, REPORTING = 20261127, 20261128
 D, NEEDED, OBSERVED = 30, 3, 8
@@ -56,6 +65,9 @@ def draw(kind: str, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.nd
     signal = X[:, 0] - X[:, 10] + X[:, 20]
     if kind == "classes":
         return X, (rng.random(n) < expit(1.5 * signal)).astype(float), np.array([0, 10, 20])
+    if kind == "unequal":
+        errors = rng.standard_t(4, n) / np.sqrt(2) * np.exp(X[:, 0] - 1)  # of variance 1
+        return X, signal + np.std(signal) * errors, np.array([0, 10, 20])
     if kind == "noise":
         return X, rng.standard_normal(n), np.empty(0, dtype=int)
     return X, signal + np.std(signal) * rng.standard_normal(n), np.array([0, 10, 20])
@@ -135,7 +147,7 @@ def tested(seed: int, studies: int) -> None:
     print("| study | n | change | some test | attribute | target | relation | errors | relation tested |")
     print("|---|--:|---|--:|--:|--:|--:|--:|--:|")
     for number, (kind, n, change) in enumerate(
-        (kind, n, change) for kind in KINDS for n in SIZES for change in CHANGES
+        (kind, n, change) for kind in [*KINDS, "unequal"] for n in SIZES for change in CHANGES
     ):
         algorithm, cost_model = setting(kind)
         counts = dict.fromkeys(["some", "attribute", "target", "relation", "errors", "tested"], 0)
@@ -173,6 +185,52 @@ def looked(seed: int, studies: int) -> None:
         print(f"| {kind} | {studies} | {' | '.join(map(str, counts.ravel()))} |", flush=True)
 
 
+SAMPLES = ["equal", "unequal", "skewed", "rare"]
+
+
+def sample(kind: str, n: int, d: int, change: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Return n rows and targets, of which the coefficient of the first column is `change` instead of 0."""
+    x = np.sqrt(0.7) * rng.standard_normal((n, d)) + np.sqrt(0.3) * rng.standard_normal((n, 1))
+    errors = rng.standard_normal(n)
+    if kind == "skewed":
+        x = np.exp(x)
+        errors *= x[:, 0]
+    elif kind == "unequal":
+        errors = rng.standard_t(4, n) / np.sqrt(2) * np.exp(x[:, 0])
+    elif kind == "rare":
+        x[:, 0] = np.arange(n) < FEWEST_OTHER
+    return x, change * x[:, 0] + errors
+
+
+def chow(x1: np.ndarray, y1: np.ndarray, x2: np.ndarray, y2: np.ndarray) -> float:
+    """Return the p-value of Chow's test, which assumes normal errors of equal variance."""
+    together, *apart = (
+        np.sum((y - np.column_stack([np.ones(len(y)), x]) @ least_squares(x, y).coef) ** 2)
+        for x, y in ((np.vstack([x1, x2]), np.append(y1, y2)), (x1, y1), (x2, y2))
+    )
+    size, within = x1.shape[1] + 1, sum(apart)
+    freedom = len(y1) + len(y2) - 2 * size
+    return float(f.sf((together - within) / size / (within / freedom), size, freedom))
+
+
+def related(seed: int, studies: int) -> None:
+    """Print a row for each number of coefficients, size of the samples and kind of columns and errors."""
+    print("| coefficients | samples | kind | change | Chow, 5 % | Wald, 5 % | Chow, 0.17 % | Wald, 0.17 % |")
+    print("|--:|--:|---|--:|--:|--:|--:|--:|")
+    cases = [
+        (d, n, kind, change) for d, n in ((1, 20), (3, 40), (3, 200), (7, 80)) for kind in SAMPLES for change in (0, 6)
+    ]
+    for number, (d, n, kind, change) in enumerate(cases):
+        rng = np.random.default_rng((seed, 300 + number))
+        p = np.empty((50 * studies, 2))
+        for row in p:
+            samples = *sample(kind, n, d, 0.0, rng), *sample(kind, n, d, change / np.sqrt(n), rng)
+            row[:] = chow(*samples), wald(*samples)
+        shares = [np.mean(p <= level, axis=0) for level in (0.05, 0.05 / 30)]
+        found = " | ".join(f"{share:.4f}" for share in np.ravel(shares))
+        print(f"| {d + 1} | {n} | {kind} | {change / np.sqrt(n):.2f} | {found} |", flush=True)
+
+
 def first_batches(learned: Learned, batches: int) -> Learned:
     """Return what a study had learned after some batches."""
     rows = learned.batch < batches
@@ -186,7 +244,7 @@ def in_words(found: list[list[float]]) -> str:
     return f"{present:.2f} | {final:.2f} | {np.sqrt(square):.3f} | {width:.2f}"
 
 
-TABLES = {"window": window, "drift": tested, "looks": looked}
+TABLES = {"window": window, "drift": tested, "looks": looked, "relation": related}
 
 
 def main() -> None:

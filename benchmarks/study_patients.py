@@ -5,7 +5,7 @@
 One person types on the pages in headless Chromium (``study_patients.mjs``, which needs node and what ``make
 check-docs`` installs), one instrument uses the API and repeats every tenth request as after a lost reply. Afterwards
 the file is verified, and its coefficients are compared, bit for bit, with those of a learner that is told the same
-answers in the same order without a study. Printed is one line of JSON.
+answers in the same order without a study. It prints one line of JSON.
 """
 
 from __future__ import annotations

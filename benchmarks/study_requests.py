@@ -2,7 +2,7 @@
 
     python benchmarks/study_requests.py [--examples 300]
 
-A server in a process of its own is asked by one client over real connections on this machine. Printed are, for each
+A server in a process of its own is asked by one client over real connections on this machine. The table has, for each
 kind of request, the seconds of the processor that the server took for one, the requests a second that one core answers
 at this rate, and those that this client saw, which depends on what else the machine does. The file is on the disk with
 the synchronisation that protects it from power cuts; its cost is in the wall-clock column.

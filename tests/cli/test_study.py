@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 import hardthresh as ht
 from hardthresh.cli.app import app
 from hardthresh.study import Study, Terms
+from hardthresh.study.closing import save_model
 
 ALL = ("age=61", "weight=150 lb", "smoker=yes", "creatinine=1.2 mg/dl", "albumin=40", "NYHA class=ii", "ward=surgery")
 """The values of the first question of the example, without the target."""
@@ -106,13 +107,16 @@ def test_a_plan_is_made_of_a_guess_or_of_an_old_table(done, refused, folder):
     assert "Plan of a study, by 2 simulated studies of each size" in done(*command)
     found = json.loads(done(*command, "--needed", "b", "--r2", 0.9, "--json"))
     assert [size["examples"] for size in found["sizes"]] == [40]
-    assert any("b has" in line or "b have" in line for line in found["assumptions"])
+    assert found["assumptions"][0] == "b has an effect of random sign"
     rows = {"a": [float(row % 7) for row in range(120)], "b": [float(row % 5) for row in range(120)]}
     polars.DataFrame(rows | {"y": [2 * a for a in rows["a"]]}).write_csv(folder / "old.csv")
     assert [size["examples"] for size in json.loads(done(*command, "--table", "old.csv", "--json"))["sizes"]] == [40]
     assert "--examples must be numbers such as 200,400; got 'many'" in refused(*command[:-3], "many")
     assert "the name of old.txt must end in .csv, .tsv" in refused(*command, "--table", "old.txt")
     assert "did you mean" in refused(*command, "--needed", "bb,a")
+    assert "auc is a guess for a target that is one of two classes" in refused(*command, "--auc", 0.8)
+    polars.DataFrame(rows | {"a": [None] * 120, "y": rows["a"]}).write_csv(folder / "old.csv")
+    assert "0 of 120 rows" in refused(*command, "--table", "old.csv")
 
 
 # --- questions and answers ---
@@ -156,6 +160,7 @@ def test_values_are_told_in_parts_and_in_any_unit(example, done):
     ("word", "message"),
     [
         ("albumn=40", "there is no attribute 'albumn'; did you mean 'albumin'?"),
+        ("fev1=3", "there is no attribute 'fev1'; did you mean 'FEV1'?"),
         ("FEV1=3", "FEV1 was not asked for in question 0"),
         ("creatinine=1.2 mmol/l", "creatinine is in umol/l, mg/dl, got '1.2 mmol/l'"),
         ("creatinine=9000", "creatinine is 9000 umol/l, which is not possible"),
@@ -196,6 +201,7 @@ def test_late_answers_say_what_became_of_the_question(example, done, refused):
         "Question 0 is given back.\n"
     )
     assert "question 0 was given back by ben" in refused("study", "tell", "study.db", 0, "age=61")
+    assert "and nobody has it" in refused("study", "give-back", "study.db", 0)
     done("study", "ask", "study.db")
     assert done("study", "skip", "study.db", 0, "--bought", "age,weight") == (
         "Question 0 is skipped, at a cost of 5 EUR.\n"
@@ -220,7 +226,9 @@ def test_corrections_and_withdrawals_need_a_reason(short, run, done, refused):
     assert "is corrected; the example is not learned from" in done(
         "study", "correct", "short.db", 0, "b=missing", "--reason", "of somebody else"
     )
-    assert "is withdrawn" in done("study", "withdraw", "short.db", 0, "--reason", "consent")
+    assert done("study", "withdraw", "short.db", 0, "--reason", "consent") == (
+        "Question 0 is withdrawn; it was not learned from anyway.\n"
+    )
     assert "question 0 was withdrawn" in refused("study", "correct", "short.db", 0, "a=2", "--reason", "x")
 
 
@@ -274,6 +282,31 @@ def test_answers_are_read_from_json_and_csv(short, done, folder):
     assert short.question(0).subject == "=p1"
 
 
+def test_answers_may_be_written_as_for_the_api_or_by_a_spreadsheet(short, done, refused, folder):
+    done("study", "ask", "short.db", "--who", "scale 7")
+    done("study", "ask", "short.db")
+    body = {"who": "scale 7", "question": 0, "values": {"a": 1, "b": 90, "y": "3"}, "confirmed": ["b"], "subject": "p1"}
+    (folder / "body.json").write_text(json.dumps(body), encoding="utf-8")
+    done("study", "tell", "short.db", "--from", "body.json")
+    assert short.question(0).values == {"a": 1.0, "b": 90.0, "y": 3.0}
+    assert [event.who for event in short.events() if event.action == "told"] == ["scale 7"]
+    (folder / "sheet.csv").write_text("question,a\n1.0,2\n", encoding="utf-8")
+    (folder / "sheet.json").write_text('[{"question": 1.0, "b": 3}]', encoding="utf-8")
+    for name in ("sheet.csv", "sheet.json"):
+        done("study", "tell", "short.db", "--from", name)
+    assert short.question(1).values == {"a": 2.0, "b": 3.0}
+    for wrong, message in (
+        ({"whom": "x"}, "body.json cannot have 'whom'; did you mean 'who'?"),
+        ({"who": 7}, "body.json: who must be a text, got 7"),
+        ({"confirmed": "b"}, "body.json: confirmed must be a list of names, got 'b'"),
+        ({"question": 1.5}, "body.json: 1.5 is not the number of a question"),
+    ):
+        (folder / "body.json").write_text(json.dumps(body | wrong), encoding="utf-8")
+        assert refused("study", "tell", "short.db", "--from", "body.json") == message
+    text = done("study", "tell", "--help")
+    assert '{"question": 33, "values": {"age": 61}}' in " ".join(text.split())
+
+
 def test_a_wrong_row_is_named_and_those_before_it_stay(short, run, done, folder):
     done("study", "ask", "short.db", "-n", 2)
     (folder / "more.csv").write_text("question,a,b,y\n0,1,2,3\n1,100,4,5\n", encoding="utf-8")
@@ -304,7 +337,8 @@ def test_a_wrong_row_is_named_and_those_before_it_stay(short, run, done, folder)
         ("a.csv", "a,b\n1,2,3\n", "a.csv: row 1 has 3 cells, and the header 2"),
         ("a.csv", "", "a.csv has no rows"),
         ("a.csv", "question,a\nx,1\n", "a.csv, row 1: 'x' is not the number of a question"),
-        ("a.csv", "c\n1\n", "a.csv, row 1 (question 0): there is no attribute 'c'"),
+        ("a.csv", "c\n1\n", "a.csv, row 1: there is no attribute 'c'"),
+        ("a.csv", "Question,a\n0,1\n", "a.csv, row 1: there is no attribute 'Question'; did you mean 'question'?"),
         ("a.txt", "a=1", "the name of a.txt must end in .json, .csv or .tsv"),
     ],
 )
@@ -337,7 +371,7 @@ def test_in_a_terminal_each_value_is_asked_for_and_checked(example, typed):
     assert result.exit_code == 130
     for words in ("age must be a number", "500 kg is outside of 35 to 200: is it right?", "blood (12 EUR)"):
         assert words in said(result)
-    assert "stored: creatinine interrupted" in said(result)
+    assert "stored: age, weight, smoker, creatinine interrupted" in said(result)
     assert example.question(0).values == {"age": 61.0, "weight": 80.0, "smoker": 1.0, "creatinine": 3000.0}
     assert [event.body["confirmed"] for event in example.events() if event.action == "told"] == [[], ["creatinine"]]
     result = typed(["missing", "iii", "", ""], "tell", "study.db", 0)
@@ -348,8 +382,10 @@ def test_in_a_terminal_each_value_is_asked_for_and_checked(example, typed):
         "NYHA class": 2.0,
     }
     assert "nothing was typed" in said(typed(["", ""], "tell", "study.db", 0))
-    assert "held by ann, not by ben" in said(typed([], "tell", "study.db", 0, "--who", "ben"))
-    assert "question 5 is not open" in said(typed([], "tell", "study.db", 5))
+    assert "question 0 is with ann since" in said(typed([], "tell", "study.db", 0, "--who", "ben"))
+    assert "question 5 was never asked" in said(typed([], "tell", "study.db", 5))
+    example.give_back(0, "ben")
+    assert "question 0 was given back by ben at" in said(typed([], "tell", "study.db", 0))
 
 
 def test_without_a_terminal_closing_needs_a_yes(short, refused):
@@ -407,6 +443,8 @@ def test_exports_and_the_report_are_written(example, done, refused, folder):
     assert "say what to write" in refused("study", "export", "study.db")
     assert "must end in .csv or .parquet" in refused("study", "export", "study.db", "--answers", "a.xlsx")
     assert "choose two names" in refused("study", "export", "study.db", "--answers", "b.csv", "--trail", "b.csv")
+    (folder / "c.csv").symlink_to("b.csv")
+    assert "choose two names" in refused("study", "export", "study.db", "--answers", "b.csv", "--trail", "c.csv")
     assert "there is no folder" in refused("study", "report", "study.db", "no/page.html")
     (folder / "study.html").hardlink_to(folder / "study.db")
     assert "is the study, which would be lost" in refused("study", "report", "study.db", "study.html")
@@ -460,10 +498,7 @@ def test_a_closed_study_leaves_a_model_and_a_report(short, run, done, folder, re
     text = result.stdout
     assert result.stderr.startswith("warning: 2 examples are too few")
     assert "SparseLinearRegression" not in result.stderr
-    assert (
-        "short.db is closed: 2 examples answered, 2 learned from (2 of them in the last round, which is incomplete"
-        in text
-    )
+    assert "short.db is closed: 2 examples learned from (2 of them in the last round, which is incomplete" in text
     assert sorted(path.name for path in folder.iterdir()) == ["model.json", "page.html", "short.db"]
     assert "Final report" in (folder / "page.html").read_text(encoding="utf-8")
     (folder / "page.html").unlink()
@@ -514,7 +549,12 @@ def test_predictions_need_only_what_the_model_needs(learned, done, refused, run,
     done("study", "predict", "short.db", "--from", "new.csv", "--out", "p.parquet")
     assert polars.read_parquet(folder / "p.parquet")["prediction"].to_list() == pytest.approx([2.0, 5.0])
     rows = ("study", "predict", "short.db", "--from", "new.csv")
-    assert "row 1 has no 'x', the column of --id" in refused(*rows, "--id", "x")
+    assert "row 1 has no 'Who', the column of --id; did you mean 'who'?" in refused(*rows, "--id", "Who")
+    (folder / "link.csv").symlink_to("new.csv")
+    for name in ("new.csv", folder / "new.csv", "link.csv"):
+        assert "is the file of --from, which would be lost" in refused(*rows, "--out", name)
+    (folder / "upper.csv").write_text("A\n1\n", encoding="utf-8")
+    assert "a is missing, which a prediction needs; write 'a' in place of 'A'" in refused(*rows[:-1], "upper.csv")
     assert "give values, or --from FILE, not both" in refused(*rows, "a=1")
     assert "leave them out" in refused("study", "predict", "short.db", "a=1", "--out", "p.csv")
 
@@ -530,6 +570,40 @@ def test_of_two_classes_the_class_and_its_probability_are_predicted(done, folder
     one = json.loads(done("study", "predict", "classes.db", "fever=3", "--json"))
     assert one["prediction"] == "ill"
     assert one["probability"] == pytest.approx({"well": 1 - float(ill.split(",")[1]), "ill": float(ill.split(",")[1])})
+
+
+def test_the_saved_model_says_which_numbers_it_takes(done, refused, folder):
+    study = study_of_classes(folder / "classes.db")
+    save_model(study, folder / "model.json")
+    (folder / "new.csv").write_text("fever,smoker\n3 K,yes\n", encoding="utf-8")
+    assert "the model needs them as numbers: fever (in K)" in refused("predict", "model.json", "new.csv")
+    kinds = """
+        n_nonzero_coefs = 3
+        budget_per_example = 3
+        [target]
+        name = "y"
+        [attributes.grade]
+        kind = "ordered"
+        levels = ["low", "high"]
+        [attributes.smoker]
+        kind = "yes/no"
+        [attributes.ward]
+        kind = "category"
+        levels = ["general", "surgery"]
+        """
+    columns = ["grade", "smoker", "ward=surgery"]
+    table = polars.DataFrame(
+        {name: [float(row >> place & 1) for row in range(32)] for place, name in enumerate(columns)}
+    )
+    model = ht.SparseLinearRegression(n_nonzero_coefs=3).fit(table, table.to_numpy() @ [1.0, 2.0, 3.0])
+    ht.save(model, folder / "kinds.json", notes={"terms": kinds})
+    (folder / "new.csv").write_text("grade,smoker,ward=surgery\nhigh,yes,surgery\n", encoding="utf-8")
+    message = refused("predict", "kinds.json", "new.csv")
+    for codes in ("grade (0 low, 1 high)", "smoker (0 no, 1 yes)", "ward=surgery (1 if it is that level, else 0)"):
+        assert codes in message
+    for other in ("no terms", 1):  # notes of other programs
+        ht.save(model, folder / "other.json", notes={"terms": other})
+        assert refused("predict", "other.json", "new.csv").endswith("the model needs them as numbers")
 
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "study.rst"
@@ -551,7 +625,8 @@ def test_the_commands_of_the_guide_go_together(run, folder):
 
 def test_other_files_are_no_studies(refused, run, folder, csv):
     (terms := folder / "short.toml").write_text(SHORT, encoding="utf-8")
-    assert "there is no study nowhere.db" in refused("study", "status", "nowhere.db")
+    for name in ("nowhere.db", "no/where.db"):
+        assert f"there is no study {name}; begin one" in refused("study", "status", name)
     assert "table.csv" in refused("study", "ask", csv)
     assert "Begin with: hardthresh study ask ./-x.db" in run("study", "new", terms, "--", "-x.db").stderr
     assert run("study").stdout == run("study", "--help").stdout

@@ -2,15 +2,17 @@
 
 import json
 from dataclasses import replace
+from math import sqrt
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from hardthresh.limited import AdaptiveHybrid, CostModel, LogisticHybrid
 from hardthresh.study import drift
-from hardthresh.study.drift import FEWEST
+from hardthresh.study.drift import FEWEST_OF_HALF
 from hardthresh.study.simulation import simulate
-from hardthresh.study.two_samples import chow, likelihood_ratio
+from hardthresh.study.two_samples import likelihood_ratio, wald
 from levels import only_at
 
 D = 8
@@ -65,7 +67,7 @@ def test_the_report_says_what_changed_or_what_would_have_been_found():
     assert "c: mean" in str(result)
     nothing = drift(study("none"))
     assert not nothing.found
-    assert "Found with a probability of 80 % or more would have been" in str(nothing)
+    assert "would have been found with a probability of 80 % or more" in str(nothing)
     assert "c" in json.loads(json.dumps(result.to_dict(), allow_nan=False))["found"]
 
 
@@ -84,7 +86,7 @@ def test_too_few_examples_are_said(n):
     assert not result.found
     assert str(result)
     assert "the relation" in result.untested
-    assert all(min(test.early, test.late) >= FEWEST for test in result.tests)
+    assert all(min(test.early, test.late) >= FEWEST_OF_HALF for test in result.tests)
 
 
 def test_a_column_that_does_not_vary_has_not_changed():
@@ -94,13 +96,71 @@ def test_a_column_that_does_not_vary_has_not_changed():
     assert "d" not in [test.name for test in drift(replace(learned, values=values)).tests]
 
 
-def test_collinear_columns_are_one_column_for_chow():
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal((100, 1))
-    y = x[:, 0] + rng.standard_normal(100)
-    alone = chow(x[:50], y[:50], x[50:], y[50:])
-    twice = np.hstack([x, x])
-    assert chow(twice[:50], y[:50], twice[50:], y[50:]) == pytest.approx(alone)
+def samples(n=100, d=1, seed=0):
+    """Two samples of one linear model, whose errors grow with the first column."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((2 * n, d))
+    y = x.sum(axis=1) + np.exp(x[:, 0]) * rng.standard_normal(2 * n)
+    return x[:n], y[:n], x[n:], y[n:]
+
+
+def test_the_wald_test_is_that_of_leave_one_out_residuals():
+    x1, y1, x2, y2 = samples(30, 2)
+    coefs, covariance = [], 0.0
+    for x, y in ((x1, y1), (x2, y2)):
+        design = np.column_stack([np.ones(30), x])
+        coefs.append(np.linalg.lstsq(design, y, rcond=None)[0])
+        inverse = np.linalg.inv(design.T @ design)
+        for i in range(30):  # HC3 takes the error in predicting an example from all others
+            others = np.arange(30) != i
+            error = y[i] - design[i] @ np.linalg.lstsq(design[others], y[others], rcond=None)[0]
+            covariance = covariance + error**2 * np.outer(inverse @ design[i], inverse @ design[i])
+    difference = coefs[0] - coefs[1]
+    statistic = difference @ np.linalg.inv(covariance) @ difference / 3
+    assert wald(x1, y1, x2, y2) == pytest.approx(stats.f.sf(statistic, 3, 54))
+
+
+def test_collinear_columns_are_one_column():
+    x1, y1, x2, y2 = samples()
+    alone = wald(x1, y1, x2, y2)
+    assert wald(np.hstack([x1, x1]), y1, np.hstack([x2, x2]), y2) == pytest.approx(alone)
+
+
+def test_what_one_sample_does_not_determine_is_not_compared():
+    x1, y1, x2, y2 = samples(d=2)
+    # where the first sample has two equal columns, only the sum of their coefficients can be compared
+    turned = np.column_stack([x2.mean(axis=1), x2[:, 0] - x2[:, 1]])
+    same = wald(np.column_stack([x1[:, 0], x1[:, 0]]), y1, x2, y2)
+    other = wald(np.column_stack([x1[:, 0], np.zeros(100)]), y1, turned, y2)
+    assert same == pytest.approx(other)
+    assert wald(np.zeros((100, 1)), y1, x2[:, :1], y2 + 10) < 1e-6
+
+
+def test_relations_without_errors_have_p_values():
+    x = np.random.default_rng(0).standard_normal((60, 2))
+    y = x @ [1.0, -2.0]
+    assert wald(x[:30], y[:30], x[30:], y[30:]) > 0.05
+    assert wald(x[:30], y[:30], x[30:], y[30:] + 0.1 * x[30:, 0]) < 1e-6
+    assert wald(x[:30], 0 * y[:30], x[30:], 0 * y[30:]) == 1.0
+
+
+def test_errors_of_unequal_variances_are_no_change_of_the_relation():
+    # of 200 draws at the level 5 % more than 19 reject with a probability of 0.3 %; the F test rejects 59
+    assert sum(wald(*samples(100, seed=seed)) < 0.05 for seed in range(200)) <= 19
+    changed = [samples(100, seed=seed) for seed in range(50)]
+    assert sum(wald(x1, y1, x2, y2 + 2 * x2[:, 0]) < 0.05 for x1, y1, x2, y2 in changed) >= 40
+
+
+def test_a_column_with_few_other_values_is_not_taken_for_a_change():
+    learned = study("none")
+    for column in learned.chosen[-1]:
+        values = learned.values.copy()
+        values[:, column] = np.arange(len(values)) % 50 == 0  # 16 of 784, 8 in each half
+        rare = drift(replace(learned, values=values))
+        assert f"the coefficient of {learned.columns[column]}" in rare.untested
+        assert "relation" in [test.kind for test in rare.tests]
+    values[:, learned.chosen[-1]] = values[:, [column]]
+    assert "the relation" in drift(replace(learned, values=values)).untested
 
 
 def test_classes_that_can_be_separated_have_a_p_value():
@@ -131,3 +191,21 @@ def test_the_detectable_changes_are_found_as_often_as_is_said():
         target = np.random.default_rng(seed).standard_normal(len(late)) + size * late
         found += "target" in [test.kind for test in drift(replace(learned, target=target)).found]
     assert found >= 68
+
+
+@only_at("pairs")
+def test_the_detectable_change_of_the_relation_is_found_as_often_as_is_said():
+    # of 300 changes that are found with 80 % fewer than 219 or more than 260 are found with a probability of 0.2 %
+    learned = study("none", n=500)
+    tests = drift(learned).tests
+    [test] = [test for test in tests if test.kind == "relation"]
+    rng, found = np.random.default_rng(0), 0
+    for _ in range(300):
+        x = rng.standard_normal((test.early + test.late, 2))
+        direction = rng.standard_normal(3)
+        change = sqrt(test.detectable) * direction / np.linalg.norm(direction)
+        y = rng.standard_normal(len(x))
+        y[test.early :] += x[test.early :] @ change[1:] + change[0]
+        p = wald(x[: test.early], y[: test.early], x[test.early :], y[test.early :])
+        found += p <= 0.05 / len(tests)
+    assert 219 <= found <= 260

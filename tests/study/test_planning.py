@@ -1,6 +1,7 @@
 """A plan simulates the study of the terms, and says when not to do it."""
 
 import json
+import re
 import warnings
 
 import numpy as np
@@ -10,8 +11,10 @@ import pytest
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.datasets import make_clinic
 from hardthresh.limited import ArraySource, learn
-from hardthresh.study import Terms, plan, progress
-from hardthresh.study.population import Guess, OldTable, prediction_limit
+from hardthresh.study import PlannedSize, Terms, plan, progress
+from hardthresh.study.advice import HOPELESS, advice
+from hardthresh.study.intervals import Interval, mean_interval, share_interval
+from hardthresh.study.population import Guess, OldTable, most_columns, prediction_limit
 from hardthresh.study.simulation import simulate
 
 D = 16
@@ -94,22 +97,112 @@ def test_the_search_ends_where_enough_studies_find_what_is_right():
 
 @pytest.mark.slow
 def test_a_budget_that_is_too_small_is_said():
-    found = plan(terms(more="total_budget = 600.0"), examples=[100, 800], r2=0.3, repeats=4)
-    assert found.allowed_examples == int(np.interp(600.0, [size.cost for size in found.sizes], [100, 800]))
-    assert "they allow too few" in found.advice[0]
+    found = plan(terms(more="total_budget = 600.0"), examples=[60, 800], r2=0.3, repeats=4)
+    assert found.allowed_examples == int(np.interp(600.0, [size.cost for size in found.sizes], [60, 800]))
+
+
+@pytest.mark.parametrize(
+    ("needed", "allowed", "said"),
+    [
+        (None, 40, "The terms allow about 40 examples, and 100 were not enough: they allow too few."),
+        (None, 100, "100 examples, with which 50 % (15 % to 85 %) of the studies find all right columns: they allow"),
+        (None, 201, "The terms allow about 201 examples. This number was not simulated: plan with it to know whether"),
+        (200, 40, "about 40 examples, and 100 were not enough: they allow too few."),
+        (200, 150, "The terms allow about 150 examples. This number was not simulated"),
+        (200, 200, "The terms allow about 200."),
+        (100, 99, "The terms allow about 99 examples. This number was not simulated"),
+    ],
+)
+def test_only_what_was_simulated_is_called_too_few(needed, allowed, said):
+    sizes = [size_of(n, found=4 if needed and n >= needed else 2) for n in (100, 200)]
+    assert said in advice(terms(), sizes, 0.8, needed, allowed, ())[0][0]
+
+
+def size_of(n, *, found=4, complete_found=4, error=0.6, complete_error=0.6, advantage=0.0, best=0.5):
+    """Return a size of a plan with four studies."""
+    return PlannedSize(
+        examples=n,
+        cost=6.0 * n,
+        cost_high=6.0 * n,
+        error=error,
+        error_high=error,
+        best=best,
+        all_found=share_interval(found, 4),
+        found=mean_interval(np.full(4, found / 4)),
+        no_model=share_interval(0, 4),
+        complete_rows=6 * n // D,
+        complete_error=complete_error,
+        complete_all_found=share_interval(complete_found, 4),
+        advantage=Interval(advantage, advantage - 0.01, advantage + 0.01),
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "recommendation"),
+    [
+        ({"found": 0, "complete_found": 0, "error": 1.03, "complete_error": 1.57, "advantage": 0.54}, "neither"),
+        ({"found": 0, "complete_found": 0, "error": 0.96, "complete_error": 0.98, "advantage": 0.02}, "neither"),
+        ({"found": 4, "complete_found": 4, "error": 0.97, "complete_error": 0.97, "best": 0.97}, "neither"),
+        ({"found": 4, "complete_found": 0, "error": 0.96, "complete_error": 1.20, "advantage": 0.24}, "adaptive"),
+        ({"found": 0, "complete_found": 0, "error": 0.70, "complete_error": 1.20, "advantage": 0.50}, "adaptive"),
+        ({"found": 0, "complete_found": 0, "error": 1.03, "complete_error": 0.80, "advantage": -0.23}, "complete"),
+        ({"found": 0, "complete_found": 4, "error": 1.03, "complete_error": 0.60, "advantage": -0.43}, "complete"),
+        ({"found": 4, "complete_found": 4}, "either"),
+    ],
+)
+def test_nothing_is_recommended_that_predicts_worse_than_no_attributes(size, recommendation):
+    needed = 100 if size["found"] == 4 else None
+    said, found = advice(terms(), [size_of(100, **size)], 0.8, needed, None, ())
+    assert found == recommendation
+    assert ("The adaptive study is the better use" in said[-1]) == (recommendation == "adaptive")
+    assert ("do not do an adaptive study" in said[-1]) == (recommendation == "complete")
+
+
+def test_what_may_help_follows_from_the_terms():
+    sizes = [size_of(100, found=0, complete_found=0, error=1.0, complete_error=1.0)]
+    said, _ = advice(terms(), sizes, 0.8, None, 300, ())
+    assert "Do neither yet" in said[-1]
+    assert "What may help: fewer attributes; more examples, of which the terms allow about 300; more" in said[-1]
+    assert "6 buys the 16 attributes in 3 parts." in said[-1]
+    said, recommendation = advice(terms(budget=D), sizes, 0.8, None, 90, ())
+    assert recommendation == "neither"
+    assert said[-1].endswith("What may help: more examples than the terms allow.")
+
+
+def test_the_money_that_the_terms_allow_decides():
+    sizes = [
+        size_of(100, found=0, complete_found=0, error=1.0, complete_error=1.0),
+        size_of(800, found=4, complete_found=0, complete_error=0.9, advantage=0.3),
+    ]
+    assert advice(terms(), sizes, 0.8, 800, None, ())[1] == "adaptive"
+    assert advice(terms(), sizes, 0.8, 800, 100, ())[1] == "neither"
+
+
+def test_many_attributes_and_few_examples_are_not_worth_a_study():
+    found = plan(terms(s=4, attributes="".join(f"[attributes.b{j}]\n" for j in range(84))), examples=100, repeats=4)
+    assert min(found.sizes[0].error, found.sizes[0].complete_error) > HOPELESS
+    assert found.recommendation == found.to_dict()["recommendation"] == "neither"
+    assert "Do neither yet" in str(found).replace("\n", " ")
 
 
 def test_a_budget_for_everything_is_a_table():
     found = plan(terms(budget=D), examples=100, repeats=3)
-    assert found.complete_is_better
+    assert found.recommendation == "complete"
     assert "buys all attributes" in str(found)
+
+
+def test_sums_of_money_have_no_rounding_errors():
+    text = terms().text.replace("budget_per_example = 6", "budget_per_example = 0.6")
+    cheap = re.sub(r"(\[attributes.*\])", r"\1\nprice = 0.1", text)
+    for size in plan(Terms.parse(cheap), examples=[60, 61, 70], repeats=3).to_dict()["sizes"]:
+        assert [size["cost"], size["cost_high"]] == [round(size[name], 3) for name in ("cost", "cost_high")]
 
 
 @pytest.mark.slow
 def test_complete_rows_are_advised_where_they_find_the_same_for_less():
     found = plan(terms(), examples=[60, 300], r2=0.8, repeats=6)
     assert found.sizes[0].complete_all_found.value >= 0.8 > found.sizes[0].all_found.value
-    assert found.complete_is_better
+    assert found.recommendation == "complete"
     assert "If an example may be measured completely, do not do an adaptive study" in " ".join(found.advice)
 
 
@@ -141,9 +234,9 @@ def test_the_held_out_rows_of_a_table_are_not_learned_from():
     ("settings", "message"),
     [
         ({"r2": 0.0}, "r2 must be a finite number > 0"),
-        ({"auc": 0.5}, "auc must be"),
+        ({"auc": 0.8}, "auc is a guess for a target that is one of two classes, and y is a number: give r2 instead"),
+        ({"share": 0.5}, "share is a guess for a target that is one of two classes"),
         ({"correlation": 1.0}, "correlation must be"),
-        ({"share": 1.0}, "share must be"),
         ({"needed": 3}, "needed must be between 1 and the number of columns that a prediction may need"),
         ({"needed": ["a33"]}, "there is no attribute 'a33'; did you mean 'a3'"),
         ({"needed": ["a3", "y"]}, "needed must name attributes, and 'y' is the target"),
@@ -157,14 +250,29 @@ def test_the_held_out_rows_of_a_table_are_not_learned_from():
         ({"table": [[1.0]]}, "table must be a data frame"),
         ({"table": old_table().drop(columns="a3")}, "has no column 'a3'"),
         ({"table": old_table(40)}, "40 of 40 rows"),
+        ({"table": old_table().assign(a3=np.nan)}, "0 of 300 rows .* only such rows can be used, and 50 or more"),
         ({"table": old_table().assign(a3="high")}, "row 0 of the table: a3 must be a number"),
         ({"table": old_table().assign(y=1.0)}, "y is 1.0 in every row"),
-        ({"table": old_table(), "needed": 1}, "not both"),
+        ({"table": old_table(), "needed": 1}, r"give a table or a guess \(needed\), not both"),
+        ({"table": old_table(), "r2": 0.5, "correlation": 0.1}, r"guess \(r2, correlation\), not both"),
     ],
 )
 def test_wrong_guesses_and_tables_are_named(settings, message):
     with pytest.raises(InvalidInputError, match=message):
         plan(terms(), **settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"auc": 0.5}, "auc must be"),
+        ({"share": 1.0}, "share must be"),
+        ({"r2": 0.5}, "r2 is a guess for a target that is a number, and y is one of two classes: give auc and share"),
+    ],
+)
+def test_wrong_guesses_of_classes_are_named(settings, message):
+    with pytest.raises(InvalidInputError, match=message):
+        plan(terms(target="kind = 'class'"), **settings)
 
 
 def test_levels_are_drawn_as_the_model_has_them():
@@ -197,6 +305,19 @@ def _signal(draw):
     return (signal - signal.mean()) / signal.std()
 
 
+@pytest.mark.parametrize(
+    ("needed", "said"),
+    [
+        (1, "1 column has an effect; it is drawn anew for each study"),
+        (2, "2 columns have equal effects; they are drawn anew for each study"),
+        (["a1"], "a1 has an effect of random sign"),
+        (["a1", "a2"], "a1, a2 have equal effects of random sign"),
+    ],
+)
+def test_one_needed_column_is_in_the_singular(needed, said):
+    assert Guess(terms(), needed).assumptions[0].startswith(said)
+
+
 def test_classes_are_planned_with_the_log_loss():
     found = plan(terms(target="kind = 'class'"), examples=400, auc=0.9, repeats=4)
     assert "mean log loss" in str(found)
@@ -223,6 +344,26 @@ def test_dear_panels_limit_what_can_be_right():
         assert dear.cost_model.cost(right) <= prediction_limit(dear) == 2.0
     with pytest.raises(InvalidInputError, match="cost 5, and a prediction may cost 2"):
         plan(dear, needed=["b1"])
+
+
+def test_as_many_columns_have_an_effect_as_is_said():
+    prices = {"scan": 3.0, "blood": 2.0, "urine": 2.0}
+    panels = "".join(f"[panels.{name}]\nprice = {price}\n" for name, price in prices.items())
+    names = {"s": "scan", "b1": "blood", "b2": "blood", "u1": "urine", "u2": "urine"}
+    text = "n_nonzero_coefs = 4\nbudget_per_example = 8\nprediction_budget = 4\n[target]\nname = 'y'\n" + panels
+    dear = Terms.parse(text + "".join(f"[attributes.{name}]\npanel = '{panel}'\n" for name, panel in names.items()))
+    assert most_columns(dear) == 4  # blood and urine
+    for needed in range(1, 5):
+        guess = Guess(dear, needed, 0.5, 0.8, 0.5, 0.0)
+        assert guess.assumptions[0].startswith(f"{needed} column")
+        drawn = [guess.draw(2, np.random.default_rng(seed)).right for seed in range(20)]
+        assert {right.size for right in drawn} == {needed}
+        assert all(dear.cost_model.cost(right) <= 4.0 for right in drawn)
+        assert (0 in np.concatenate(drawn)) == (needed == 1)  # the scan is one column, and leaves no money for others
+    cheap = Terms.parse(dear.text.replace("prediction_budget = 4", "prediction_budget = 3"))
+    assert plan(cheap, examples=60, repeats=2).assumptions[0].startswith("2 columns")
+    with pytest.raises(InvalidInputError, match=r"number of columns that a prediction may need and buy \(2\), got 3"):
+        plan(cheap, needed=3)
 
 
 def test_the_clinic_in_a_plan():

@@ -83,6 +83,17 @@ def test_a_right_choice_settles_and_noise_does_not():
     assert "cannot be told from" in str(noise) or "worse than" in str(noise)
 
 
+def test_a_column_with_few_other_values_does_not_look_needed():
+    learned = study(600)
+    values, target = learned.values.copy(), learned.target.copy()
+    values[:, 1] = np.arange(len(target)) == len(target) - 1
+    target[-1] += 100.0  # which decides its coefficient alone
+    now = {column.name: column for column in progress(replace(learned, values=values, target=target)).chosen}
+    assert now["1"].p != now["1"].p
+    assert "too few examples" in str(now["1"])
+    assert now["7"].looks_needed
+
+
 def test_a_column_that_is_no_longer_chosen_is_named_with_its_share():
     learned = study(600, columns=tuple("abcdefghijkl"))
     chosen = (*learned.chosen[:-3], np.array([0, 1]), *learned.chosen[-2:])

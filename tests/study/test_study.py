@@ -1,15 +1,23 @@
 """A study asks each person for something else, spends no more than it may, and learns what it is told."""
 
+import os
+import shutil
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from threading import Event, Thread
 
 import numpy as np
 import pytest
-from study_helpers import TERMS, answer, truth
+from study_helpers import TERMS, answer, asked, truth
 
 from hardthresh.core.errors import HardThreshError, InvalidInputError
 from hardthresh.limited import Learner
+from hardthresh.limited.sources.database import BusyError
 from hardthresh.study import (
     BudgetUsed,
     LateAnswer,
@@ -19,12 +27,17 @@ from hardthresh.study import (
     Study,
     StudyClosed,
     Terms,
+    write_study,
 )
+from hardthresh.study.export import answer_columns, trail_columns
+from hardthresh.study.log import StudyLog
+from hardthresh.study.predicting import predictor
 
 
 def coefficients(study):
-    state = study._read().learner.final_state()
-    return [float(w).hex() for w in (*state.w, state.intercept)]
+    with study._reading() as (_, state):
+        final = state.learner.final_state()
+    return [float(w).hex() for w in (*final.w, final.intercept)]
 
 
 @pytest.mark.slow
@@ -104,16 +117,60 @@ def test_what_could_not_be_measured_is_not_paid_and_not_learned_from(study):
     assert receipt.complete
     assert not receipt.learned
     assert receipt.cost == study.status().spent == 3.0
-    assert study.status().dropped == 1
+    assert study.status().left_out == 1
     assert study.question(0).lacking == [question.needed[0]]
     assert study.ask("ann")[0].number > 0
-    spent = study.status().spent
     receipt = study.correct(0, {question.needed[0]: 1.0, "y": 2.0}, "ann", reason="found it")
     assert not receipt.learned  # another example took its place
+    assert receipt.cost == study.status().spent == 4.0  # it was measured after all
     study.withdraw(0, "ann", reason="consent")
-    assert study.status().dropped == 1
-    assert study.status().spent == spent
+    assert study.status().left_out == 1
+    assert study.status().spent == 4.0
     study.verify()
+
+
+def test_what_was_measured_after_all_is_paid_within_the_total_budget(begin):
+    study, numbers = begin("total_budget = 10\n"), []
+    for _ in range(3):
+        [question] = study.ask("ann")
+        study.tell(question.number, dict.fromkeys(question.needed), "ann")
+        numbers.append(question.number)
+    assert study.status().spent == 0.0
+
+    def corrected(place, **values):
+        return study.correct(numbers[place], values, "ann", reason="looked again").cost
+
+    assert corrected(0, a0=1.0, a1=1.0) == 2.0
+    assert corrected(0, a0=None) == 2.0
+    assert corrected(0, a0=1.0) == 2.0
+    assert corrected(1, **dict.fromkeys(asked(study, numbers[1]), 1.0)) == 4.0
+    study.ask("ben")
+    with pytest.raises(InvalidInputError, match=r"costs 4 EUR, which the rest of the total budget of 10 EUR does not"):
+        corrected(2, **dict.fromkeys(asked(study, numbers[2]), 1.0))
+    status = study.status()
+    assert (status.spent, status.reserved, status.left_out, status.answered) == (6.0, 4.0, 3, 0)
+    assert dict(answer_columns(study))["cost"].sum() == 6.0
+    assert Study.open(study.path).status() == status
+    study.verify()
+
+
+def test_a_correction_of_a_skipped_example_asks_for_nothing(study):
+    study.ask("ann")
+    study.tell(0, {"a0": 1.0}, "ann")
+    study.skip(0, "ann")
+    receipt = study.correct(0, {"a0": 2.0}, "ann", reason="typing error")
+    assert (receipt.complete, receipt.learned, receipt.needed) == (False, False, ())
+
+
+def test_an_answer_that_was_withdrawn_by_a_correction_stays_dropped(study):
+    answer(study, "ann", 2)
+    study.correct(0, {"y": None}, "ann", reason="another patient")
+    study.correct(0, {"y": 1.0}, "ann", reason="the same patient")
+    answer(study, "ann", 31)
+    assert sorted(study.learned().questions) == list(range(1, 33))
+    states = dict(answer_columns(study))["state"]
+    assert states[:2] == ["dropped", "learned"]
+    assert study.status().left_out == 1
 
 
 def test_a_value_outside_of_its_range_is_asked_back(study):
@@ -149,10 +206,75 @@ def test_the_examples_are_used_up(begin):
 def test_a_round_waits_for_its_last_answer(study):
     answer(study, "ann", 31)
     study.ask("ben")
-    with pytest.raises(NothingToAsk, match=r"all 1 question of this round are with others: 31 \(with ben since"):
+    with pytest.raises(NothingToAsk, match=r"the open questions of this round are with others: 31 \(with ben since"):
         study.ask("ann")
     answer(study, "ben")
     assert study.ask("ann")[0].number == 32
+
+
+def test_what_ended_a_question_is_said_and_what_can_be_done_about_it(study):
+    answer(study, "ann", 1)
+    study.correct(0, {"y": 1.0}, "ben", reason="typing error")
+    with pytest.raises(LateAnswer, match=r"question 0 was answered by ann at .*; to change an answer, correct it"):
+        study.skip(0, "ann")
+    skipped = study.ask("ann")[0].number
+    study.skip(skipped, "ann")
+    with pytest.raises(LateAnswer, match=r"was skipped by ann at .*, which is final: another example took its place$"):
+        study.give_back(skipped, "ann")
+    for request in (
+        lambda: study.correct(skipped, {"y": 1.0}, "ann", reason="r"),
+        lambda: study.withdraw(skipped, "ann", reason="r"),
+    ):
+        with pytest.raises(InvalidInputError, match="was skipped before anything was told of it, which is final"):
+            request()
+    study.withdraw(0, "cem", reason="consent")
+    with pytest.raises(LateAnswer, match=r"question 0 was withdrawn by cem at .*, which cannot be undone"):
+        study.give_back(0, "ann")
+
+
+def test_requests_that_would_change_nothing_are_refused(study):
+    study.ask("ann")
+    study.give_back(0, "ben")
+    answered = answer(study, "cem", 2)
+    study.give_back(study.ask("cem")[0].number, "cem", key="k")
+    back = study.give_back(2, "cem", key="k").number
+    study.correct(answered[1], {}, "cem", subject="P-1", reason="forgotten")
+    events = study.status().events
+    with pytest.raises(LateAnswer, match=r"question 2 was given back by cem at .*, and nobody has it"):
+        study.give_back(back, "ann")
+    same = {"y": truth(answered[1])["y"]}
+    for subject in (None, "P-1"):
+        with pytest.raises(InvalidInputError, match="has these values already, so nothing would change"):
+            study.correct(answered[1], same, "ann", subject=subject, reason="r")
+    with pytest.raises(InvalidInputError, match="nothing would change"):
+        study.correct(answered[1], {}, "ann", subject="P-1", reason="r")
+    assert study.status().events == events
+    study.correct(answered[1], same, "ann", subject="P-2", reason="another one")
+    with pytest.raises(InvalidInputError, match="a correction needs a reason"):
+        study.correct(answered[1], {"y": 2.0}, "ann", reason="")
+    with pytest.raises(InvalidInputError, match="a withdrawal needs a reason"):
+        study.withdraw(answered[1], "ann", reason=" ")
+
+
+def test_a_file_that_is_locked_is_waited_for_with_a_warning(study, monkeypatch):
+    monkeypatch.setattr("hardthresh.study.log._WAIT", 0.05)
+    monkeypatch.setattr("hardthresh.limited.sources.database._BUSY_TIMEOUT", 0.0)
+    monkeypatch.setattr("hardthresh.limited.sources.database._STALLED", 0.0)
+    with closing(sqlite3.connect(study.path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with (
+            pytest.warns(RuntimeWarning, match=r"another program uses .*; waiting for it, up to 0\.05 seconds"),
+            pytest.raises(BusyError, match=r"wait for it or end it, and try again; nothing was stored$"),
+        ):
+            study.ask("ann")
+    assert study.ask("ann")[0].number == 0
+
+
+def test_a_file_that_may_not_be_written_says_what_to_check(study, monkeypatch):
+    connected = StudyLog.connected
+    monkeypatch.setattr(StudyLog, "connected", lambda log, mode="rw": connected(log, "ro"))
+    with pytest.raises(HardThreshError, match=r"cannot be written: .*; check that you may write to the file"):
+        study.ask("ann")
 
 
 def test_a_skipped_example_is_replaced_and_what_was_bought_is_paid(study):
@@ -173,8 +295,9 @@ def test_a_panel_can_be_paid_for_a_skipped_example(begin):
     study = begin(terms=panel)
     study.ask("ann")
     assert study.skip(0, "ann", bought=["blood"]).cost == 2.0
+    [question] = study.ask("ann")
     with pytest.raises(InvalidInputError, match="there is no attribute 'blod'"):
-        study.skip(study.ask("ann")[0].number, "ann", bought=["blod"])
+        study.skip(question.number, "ann", bought=["blod"])
 
 
 def test_a_study_with_a_number_of_examples_can_be_read_after_a_skip(begin):
@@ -186,14 +309,15 @@ def test_a_study_with_a_number_of_examples_can_be_read_after_a_skip(begin):
     study.verify()
 
 
-def test_no_subject_is_examined_twice(study):
+@pytest.mark.parametrize("again", ["P-17", "p-17 "])
+def test_no_subject_is_examined_twice(study, again):
     [first] = study.ask("ann")
     study.tell(first.number, {"y": 1.0}, "ann", subject="P-17")
     [second] = study.ask("ben")
     with pytest.raises(
         InvalidInputError, match="'P-17' was examined before, in question 0; no example is bought twice"
     ):
-        study.tell(second.number, {"y": 1.0}, "ben", subject="P-17")
+        study.tell(second.number, {"y": 1.0}, "ben", subject=again)
     with pytest.raises(InvalidInputError, match="question 0 is about 'P-17', not 'P-18'"):
         study.tell(first.number, {"a0": 1.0}, "ann", subject="P-18")
 
@@ -363,13 +487,148 @@ def test_what_was_learned_is_verified(study):
         study.verify()
 
 
+def test_a_snapshot_does_not_change(study):
+    answer(study, "ann", 31)
+    with study.snapshot() as now:
+        answer(study, "ann", 2)
+        assert now.status().answered == len(now.status().waiting) == 31
+        assert now.learned().questions.size == 0
+        assert dict(answer_columns(now))["state"] == ["waiting"] * 31
+        with pytest.raises(InvalidInputError, match=r"copy of .* for reading"):
+            now.ask("ben")
+    assert study.status().answered == 33
+    assert study.learned().questions.size == 32
+
+
+def test_threads_may_share_a_study(study):
+    """Readers would see the learner change while they look at it; the switches between threads are made frequent."""
+    answering, failures = Event(), []
+
+    def read():
+        while not answering.is_set():
+            try:
+                status = study.status()
+                assert status.answered + len(status.open) == status.asked
+            except Exception as error:
+                failures.append(error)
+
+    readers = [Thread(target=read) for _ in range(2)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for reader in readers:
+            reader.start()
+        answer(study, "ann", 40)
+    finally:
+        answering.set()
+        for reader in readers:
+            reader.join()
+        sys.setswitchinterval(before)
+    assert failures == []
+
+
+def test_a_file_that_is_replaced_while_it_is_open_is_refused(study, begin, tmp_path):
+    answer(study, "ann", 5)
+    copy = tmp_path / "copy.db"
+    shutil.copy(study.path, copy)
+    other = Study.open(copy)
+    answer(study, "ann", 2)
+    answer(other, "ben", 6)
+    events = len(list(other.events()))
+    shutil.copy(copy, study.path)
+    for action in (study.status, study.learned, lambda: study.ask("ann")):
+        with pytest.raises(HardThreshError, match="was replaced by a file with other events"):
+            action()
+    again = Study.open(study.path)
+    assert len(list(again.events())) == events
+    again.verify()
+
+
+WRITES = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from study_helpers import TERMS, answer
+from hardthresh.study import Study, Terms
+study = Study.create(sys.argv[1], Terms.parse(TERMS), "ann")
+answer(study, "ann", 400)
+study.correct(3, {"y": 1.5}, "ann", reason="typing error")
+answer(study, "ann", 40)
+"""
+VERIFIES = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from study_helpers import answer
+from hardthresh.study import Study
+study = Study.open(sys.argv[1])
+study.verify()
+answer(study, "ben", 60)
+study.verify()
+"""
+
+
+def test_a_study_goes_on_on_another_processor(tmp_path):
+    for processor, script in (("Haswell", WRITES), ("Nehalem", VERIFIES)):
+        settings = os.environ | {"OPENBLAS_CORETYPE": processor}
+        script_and_folder = [script, tmp_path / "study.db", Path(__file__).parent]
+        subprocess.run([sys.executable, "-c", *script_and_folder], env=settings, check=True)
+    Study.open(tmp_path / "study.db").verify()
+
+
+def test_everybody_counts_a_last_round_that_stays_incomplete_alike(begin, tmp_path):
+    study = begin("total_budget = 160\n")
+    answer(study, "ann", 40)
+    status = study.status()
+    assert status.ended.startswith("the next question may cost 4 EUR, but 160 EUR of the total budget of 160 EUR are")
+    assert status.ended.endswith("; close the study")
+    assert (status.answered, len(status.waiting), status.to_come) == (40, 8, 0)
+    before = coefficients(study)
+    study.close("ann")
+    assert coefficients(study) == before
+    status = study.status()
+    assert (status.asked, status.answered, status.waiting, status.to_come, status.ended) == (40, 40, (), 0, "")
+    assert dict(answer_columns(study))["state"] == ["learned"] * 40
+    page = write_study(study, tmp_path / "report.html").read_text(encoding="utf-8")
+    assert '<dd class="value">40</dd>' in page
+    assert "of 40 asked about; 8 of them in the last round, which is incomplete" in page
+
+
+def test_a_study_of_which_everything_was_withdrawn_has_no_model(study):
+    for number in answer(study, "ann", 33):
+        study.withdraw(number, "ann", reason="consent")
+    status = Study.open(study.path).status()
+    assert study.status() == status
+    assert (status.answered, status.left_out, status.spent) == (0, 33, 132.0)
+    assert predictor(study) is None
+
+
+def test_what_was_typed_is_in_the_audit_trail(tmp_path):
+    terms = Terms.parse(
+        "n_nonzero_coefs = 1\nbudget_per_example = 2\n[target]\nname = 'stay'\n[attributes.weight]\nunit = 'kg'\n"
+        "units = {lb = 0.45359237}\nrange = [0, 200]\n[attributes.soil]\nkind = 'category'\nlevels = ['sand', 'clay']\n"
+    )
+    study = Study.create(tmp_path / "study.db", terms, "ann")
+    study.ask("ann")
+    with pytest.raises(QuestionBack):
+        study.tell(0, {"weight": "1500 lb"}, "ann")
+    study.tell(0, {"weight": "150 lb", "soil": "Clay", "stay": 3}, "ann")
+    study.correct(0, {"weight": "151 lb"}, "ann", reason="typing error")
+    trail = dict(trail_columns(study))
+    told = [(name, typed) for name, typed in zip(trail["name"], trail["typed"], strict=True) if name]
+    assert told == [
+        *[("weight", "1500 lb"), ("weight", "150 lb"), ("soil", "Clay"), ("stay", ""), ("weight", "151 lb")],
+    ]
+    assert study.question(0).to_dict()["values"] == {"weight": 151 * 0.45359237, "soil": "clay", "stay": 3.0}
+
+
 def test_a_closed_study_can_only_be_read(study):
     answer(study, "ann", 3)
     study.ask("ann")
     with pytest.raises(InvalidInputError, match="give back 1 open question before you close the study, such as 3"):
         study.close("ann")
     study.give_back(3, "ann")
+    assert study.status().reserved == 4.0
     study.close("ann", reason="the grant ended")
+    assert study.status().reserved == 0.0
     for request in (lambda: study.ask("ann"), lambda: study.correct(0, {"y": 1}, "ann", reason="r")):
         with pytest.raises(StudyClosed):
             request()
@@ -416,6 +675,9 @@ def test_another_file_is_refused(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(InvalidInputError, match="is not a study"):
         Study.open(path)
+    if not content:  # as a program leaves it that is killed while it begins a study
+        answer(Study.create(path, Terms.parse(TERMS), "ann"), "ann", 1)
+        return
     with pytest.raises(InvalidInputError, match="choose another name"):
         Study.create(path, Terms.parse(TERMS), "ann")
     assert path.read_bytes() == content
@@ -469,3 +731,28 @@ def test_what_people_type_is_kept_as_text(study, text):
     study.skip(question.number, name, reason=name)
     assert {event.who for event in study.events()} == {"ann", name}
     study.verify()
+
+
+def test_terms_that_were_changed_after_they_were_read_are_refused(tmp_path):
+    with pytest.raises(InvalidInputError, match="total_budget differs from the TOML of the terms"):
+        Study.create(tmp_path / "study.db", replace(Terms.parse(TERMS), total_budget=100.0), "ann")
+    assert not (tmp_path / "study.db").exists()
+
+
+@pytest.mark.parametrize("names", [5, [1, "a1"], [["a1"]], b"a1"])
+def test_names_that_are_none(study, names):
+    [question] = study.ask("ann")
+    with pytest.raises(InvalidInputError, match="bought must be a name or a list of names"):
+        study.skip(question.number, "ann", bought=names)
+    with pytest.raises(InvalidInputError, match="confirmed must be a name or a list of names"):
+        study.tell(question.number, {"y": 1.0}, "ann", confirmed=names)
+
+
+def test_a_person_is_the_same_however_the_accents_of_the_name_are_composed(study):
+    composed, decomposed = "Jos\u00e9", "Jose\u0301"
+    [question] = study.ask(decomposed)
+    assert question.holder == composed
+    assert study.ask(composed)[0].number == question.number
+    study.tell(question.number, {"y": 1.0}, composed, subject=decomposed)
+    with pytest.raises(InvalidInputError, match="was examined before"):
+        study.tell(study.ask("ann")[0].number, {"y": 1.0}, "ann", subject=composed)

@@ -129,6 +129,21 @@ def test_what_is_shown_can_be_typed(name, value):
         ("[attributes.children]", '[attributes."a,b"]', "no comma"),
         ("[attributes.children]", "[attributes.Smoker]", "'Smoker' and 'smoker' look alike"),
         ("[attributes.children]", "[attributes.subject]", "a column of the export"),
+        ("[attributes.ward]", "[attributes.state]", "'state' is the name of a column of the export"),
+        (
+            "[attributes.smoker]",
+            '[attributes.Ward]\nkind = "category"\nlevels = ["x", "y"]\n[attributes.smoker]',
+            "and 'ward' look alike",
+        ),
+        (
+            "[panels.blood]",
+            "[panels.Blood]\nprice = 1\n[panels.blood]",
+            "'Blood' and 'blood' look alike: rename a panel",
+        ),
+        ('levels = ["A", "B", "C"]', 'levels = ["None", "Missing"]', "must differ from each other and from 'missing'"),
+        ('name = "stay"\nunit = "days"', 'name = "a=b,c"\nkind = "class"', "name of the target has no '='"),
+        ('name = "stay"', 'name = " stay"', "no blanks at its ends"),
+        ("budget_per_example = 8.0", "budget_per_example = 8\nhold_hours = 1e12", "hold_hours must be .* <= 1e\\+06"),
         ('"mg/dl" = 88.42', '"umol/l" = 2.0', "has the unit 'umol/l' among its other units"),
         ('name = "stay"', 'name = "stay"\nkind = "count"', "kind of the target must be number or class"),
         ("[target]", "[target", "not TOML"),
@@ -139,6 +154,17 @@ def test_terms_that_are_refused(old, new, message):
     assert text != CLINIC
     with pytest.raises(InvalidInputError, match=message):
         Terms.parse(text)
+
+
+def test_names_are_the_same_however_their_accents_are_composed():
+    text = CLINIC.replace('"C"]', '"Re\u0301a"]').replace("[panels.blood]", '[panels."he\u0301matologie"]')
+    text = text.replace('"blood"', '"h\u00e9matologie"').replace("attributes.children", 'attributes."a\u0302ge"')
+    terms = Terms.parse(text)
+    assert [*terms.panels] == ["h\u00e9matologie"]
+    assert terms.attribute("\u00e2ge").name == "\u00e2ge"
+    assert terms.attribute("ward").parse("re\u0301a") == terms.attribute("ward").parse("r\u00e9a") == 2.0
+    with pytest.raises(InvalidInputError, match="look alike"):
+        Terms.parse(text.replace("attributes.smoker", 'attributes."\u00e2ge"'))
 
 
 def test_a_file_of_terms_is_named_in_its_errors(tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, TypeAlias
 
@@ -41,6 +41,8 @@ class Request:
         Feature columns to leave out before any check.
     only : sequence of str or None
         The only feature columns to read, in this order; the others may hold anything. For files with names.
+    codes : mapping from str to str
+        What numbers stand for in some of these columns, for messages.
     categorical : sequence of str
         Feature columns of categories, which may be text. For files with names.
     may_be_missing : bool
@@ -70,6 +72,7 @@ class Request:
     learn: bool = True
     drop: Sequence[str] = ()
     only: Sequence[str] | None = None
+    codes: Mapping[str, str] = field(default_factory=dict)
     categorical: Sequence[str] = ()
     may_be_missing: bool = False
     x_key: str | None = None

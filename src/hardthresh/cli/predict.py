@@ -92,6 +92,7 @@ def predict(
     last = fitted[-1] if hasattr(fitted, "steps") else fitted
     if not (hasattr(last, "support_") and hasattr(last, "predict")):
         raise InvalidInputError(f"{model} does not hold a fitted model, but {fitted!r}")
+    notes = load_notes(model)
     names = getattr(fitted[0] if hasattr(fitted, "steps") else fitted, "feature_names_in_", None)
     used, factors = columns_read(fitted)
     only = None if names is None else [str(names[j]) for j in used]
@@ -107,7 +108,8 @@ def predict(
         x_key=x_key,
         sql=sql,
         phenotypes=phenotypes,
-        means=load_notes(model).get("data", {}).get("means"),
+        means=notes.get("data", {}).get("means"),
+        codes=_codes(notes.get("terms")),
     )
     if blocks:
         parts = parts_of(
@@ -134,6 +136,28 @@ def predict(
     else:
         write_file(out, parquet_parts(tables) if as_parquet else (text.encode(errors="replace") for text in texts))
         write_stderr(f"{written.rows:,} predictions written to {out}")
+
+
+def _codes(terms: Any) -> dict[str, str]:
+    """Return what numbers stand for in the columns of the model of a study, by the terms in its notes."""
+    if not isinstance(terms, str):
+        return {}
+    from hardthresh.study import Terms
+
+    try:
+        attributes = Terms.parse(terms).attributes
+    except InvalidInputError:  # of another version
+        return {}
+    codes: dict[str, str] = {}
+    for attribute in attributes:
+        levels = ("no", "yes") if attribute.kind == "yes/no" else attribute.levels
+        if attribute.kind == "category":
+            codes |= dict.fromkeys(attribute.columns, "1 if it is that level, else 0")
+        elif levels:
+            codes[attribute.name] = ", ".join(f"{code} {level}" for code, level in enumerate(levels))
+        elif attribute.unit:
+            codes[attribute.name] = f"in {attribute.unit}"
+    return codes
 
 
 @dataclass

@@ -75,7 +75,7 @@ def read_table(path: Path | Rows, kind: str, request: Request) -> Data:
         if name not in factors:
             raise InvalidInputError(f"--categorical {name} is not a feature; leave it out there")
     rows, numbers = frame.height, [name for name in features if name not in factors]
-    numeric = _numbers(frame.select(numbers), path, predicting=request.only is not None)
+    numeric = _numbers(frame.select(numbers), path, request)
     X = numeric.to_numpy() if numbers else np.empty((rows, 0))
     X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
     data = Data(str(path), X, tuple(numbers), remarks=remarks)
@@ -229,7 +229,7 @@ def _is_numeric(dtype: Any) -> bool:
     return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
 
 
-def _numbers(frame: Any, path: Path | Rows, *, predicting: bool) -> Any:
+def _numbers(frame: Any, path: Path | Rows, request: Request) -> Any:
     """Return the table as numbers; columns that hold texts are refused, with the first of their values that is one."""
     shown: dict[str, str] = {}
     categories: list[str] = []
@@ -257,7 +257,11 @@ def _numbers(frame: Any, path: Path | Rows, *, predicting: bool) -> Any:
         else:
             frame = frame.with_columns(numbers.alias(name))
     if shown:
-        advice = "the model needs them as numbers" if predicting else _advice([*shown], categories, dates=dates)
+        if request.only is None:
+            advice = _advice([*shown], categories, dates=dates)
+        else:
+            codes = [f"{name} ({request.codes[name]})" for name in shown if name in request.codes]
+            advice = f"the model needs them as numbers{f': {listed(codes)}' if codes else ''}"
         raise InvalidInputError(
             f"{path} has {plural(len(shown), 'column')} without numbers: {listed(shown.values())}; {advice}"
         )

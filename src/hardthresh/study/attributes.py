@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any, Literal, TypeAlias
+from unicodedata import normalize
 
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.typing import is_real
 from hardthresh.limited.learner import LARGEST
+
+from .typed_numbers import advice_on
 
 MISSING = "missing"
 """What is typed for a value that could not be measured."""
@@ -133,7 +136,7 @@ def _parsed(attribute: Attribute, typed: Any) -> float | None:
 def _level(attribute: Attribute, typed: Any) -> float:
     """Return the number of a level, which is given by its name."""
     if isinstance(typed, str):
-        wanted = typed.strip().casefold()
+        wanted = normalize("NFC", typed.strip()).casefold()
         for number, level in enumerate(attribute.levels):
             if level.casefold() == wanted:
                 return float(number)
@@ -155,10 +158,13 @@ def _number(attribute: Attribute, typed: Any) -> float:
     unit = ""
     if isinstance(typed, str):
         found = _NUMBER.fullmatch(typed.strip())
-        if found is None or found[2].startswith(","):
-            hint = "" if found is None else "; write a point, not a comma"
-            raise InvalidInputError(f"{attribute.name} must be a number, or {MISSING}; got {format_value(typed)}{hint}")
-        value, unit = float(found[1]), found[2].strip()
+        unit = "" if found is None else found[2].strip()
+        advice = "" if found and unit in ("", attribute.unit, *attribute.units) else advice_on(typed.strip())
+        if found is None or advice:
+            raise InvalidInputError(
+                f"{attribute.name} must be a number, or {MISSING}; got {format_value(typed)}{advice}"
+            )
+        value = float(found[1])
     elif is_real(typed):
         try:
             value = float(typed)
@@ -168,7 +174,11 @@ def _number(attribute: Attribute, typed: Any) -> float:
         raise InvalidInputError(f"{attribute.name} must be a number, or {MISSING}; got {format_value(typed)}")
     if unit and unit != attribute.unit:
         if unit not in attribute.units:
-            known = ", ".join(filter(None, [attribute.unit, *attribute.units])) or "no unit"
+            if not attribute.unit:
+                raise InvalidInputError(
+                    f"{attribute.name} has no unit, got {format_value(typed)}; write the number alone"
+                )
+            known = ", ".join([attribute.unit, *attribute.units])
             raise InvalidInputError(f"{attribute.name} is in {known}, got {format_value(typed)}")
         value *= attribute.units[unit]
     if not (isfinite(value) and abs(value) <= LARGEST):

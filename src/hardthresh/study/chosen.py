@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, nan
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,11 @@ from hardthresh.core.numbers import number, percent
 from hardthresh.core.typing import Array
 
 from .intervals import holm
+from .models import PER_COEFFICIENT, least_squares, standardized, varied
 from .records import Learned
 
 NEEDED = 0.05
 """The level, for all chosen columns together, at which one looks needed: the convention."""
-PER_COEFFICIENT = 5
-"""Examples for each coefficient that it takes to say so; arbitrary, as the test holds for large samples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ class ChosenColumn:
         In which share of the latest batches it was chosen.
     p : float
         The p-value that its coefficient is 0, on the examples since the choice last changed, adjusted by Holm's method;
-        NaN where there are too few.
+        NaN where there are too few of them, or too few that differ from the most frequent value.
     """
 
     name: str
@@ -78,7 +77,7 @@ def chosen_columns(learned: Learned, first: int, since: int) -> tuple[ChosenColu
     batches = learned.chosen[int(learned.batch[first]) :]
     share = np.bincount(np.concatenate(batches).astype(np.intp), minlength=len(learned.columns)) / len(batches)
     now = learned.chosen[-1]
-    p = holm(_without_effect(learned.values[since:, now], learned.target[since:]))
+    p = _without_effect(learned.values[since:, now], learned.target[since:])
     before = [j for j in np.argsort(-share, kind="stable") if share[j] and j not in now]
     columns = [(int(j), True, float(value)) for j, value in zip(now, p, strict=True)]
     columns += [(int(j), False, nan) for j in before]
@@ -86,22 +85,17 @@ def chosen_columns(learned: Learned, first: int, since: int) -> tuple[ChosenColu
 
 
 def _without_effect(x: Array, y: Array) -> Array:
-    """Return for each column the p-value that its coefficient is 0, NaN where there are too few examples.
+    """Return for each column the p-value that its coefficient is 0, adjusted by Holm's method; NaN where it is unknown.
 
-    By linear regression, for classes too, with the standard errors HC3 of MacKinnon and White (1985), which hold
-    without equal variances.
+    By linear regression, for classes too, with standard errors that hold without equal variances.
     """
     n, size = x.shape[0], x.shape[1] + 1
+    p = np.full(size - 1, nan)
     if n < PER_COEFFICIENT * size:
-        return np.full(size - 1, nan)
-    deviation = np.std(x, axis=0)
-    design = np.column_stack([np.ones(n), (x - np.mean(x, axis=0)) / np.where(deviation > 0, deviation, 1.0)])
-    inverse = np.linalg.pinv(design.T @ design, hermitian=True)
-    leverage = np.einsum("ij,jk,ik->i", design, inverse, design)
-    solution = design @ inverse
-    coef = solution.T @ y
-    weight = (y - design @ coef) / np.maximum(1e-12, 1 - leverage)  # an example that decides a coefficient alone
-    error = np.sqrt(np.sum((solution * weight[:, None]) ** 2, axis=0))[1:]
-    ratio = np.divide(np.abs(coef[1:]), error, out=np.full(size - 1, inf), where=error > 0)
-    p: Array = np.where(deviation > 0, 2 * t.sf(ratio, n - size), 1.0)
+        return p
+    centre, scale = standardized(x)
+    model = least_squares((x - centre) / scale, y)
+    tested = np.flatnonzero(varied(x))
+    error = np.sqrt(np.diag(model.covariance))[1 + tested]
+    p[tested] = holm(2 * t.sf(np.abs(model.coef[1 + tested]) / error, n - size))
     return p

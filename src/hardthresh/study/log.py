@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 from hardthresh import __version__
 from hardthresh.core.errors import HardThreshError, InvalidInputError
 from hardthresh.limited.sources.database import DatabaseFile, error_code, is_empty
 from hardthresh.limited.sources.journal_file import chained
+
+T = TypeVar("T")
 
 _SCHEMA = """
 CREATE TABLE study (
@@ -34,7 +37,7 @@ CREATE TABLE events (
     checksum TEXT NOT NULL  -- SHA-256 of the row and of the checksum before it
 );
 CREATE INDEX events_by_question ON events (question);
-CREATE INDEX events_by_subject ON events (subject) WHERE subject IS NOT NULL;
+CREATE INDEX events_by_subject ON events (subject COLLATE NOCASE) WHERE subject IS NOT NULL;
 CREATE TABLE batches (
     number INTEGER PRIMARY KEY,  -- 1, 2, 3, ...
     event INTEGER NOT NULL,  -- with which it was learned from
@@ -107,6 +110,7 @@ class StudyLog(DatabaseFile):
     kind = "a study"
     application_id = int.from_bytes(b"HTST", "big")
     format_version = 1
+    busy_advice = "wait for it or end it, and try again; nothing was stored"
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], terms: str, who: str, at: str) -> StudyLog:
@@ -118,9 +122,9 @@ class StudyLog(DatabaseFile):
             If the file is there.
         """
         log = cls(path)
-        if log.path.exists():
+        if log.path.exists() and log.path.stat().st_size:  # a program that was killed here may have left an empty file
             raise InvalidInputError(f"{path} is there; choose another name, nothing was changed")
-        log.patiently(lambda: log._create(terms, who, at), _WAIT)
+        log._wait(lambda: log._create(terms, who, at))
         return log
 
     @classmethod
@@ -132,11 +136,11 @@ class StudyLog(DatabaseFile):
         InvalidInputError
             If there is none, or it is something else.
         """
-        log = cls(path)
-        if not log.path.exists():
+        if not Path(path).exists():
             raise InvalidInputError(
                 f"there is no study {path}; begin one with `hardthresh study new`, or in Python with Study.create"
             )
+        log = cls(path)
         with log.reading() as transaction:
             transaction.terms  # noqa: B018  (reads the file)
         return log
@@ -159,18 +163,32 @@ class StudyLog(DatabaseFile):
     def reading(self) -> Iterator[Transaction]:
         """Yield a transaction that sees the file as it is now, and cannot write."""
         with self.connected() as connection, self.explained("read"):  # it undoes what a killed writer left half written
-            self.patiently(lambda: self._begin(connection, "BEGIN"), _WAIT)
+            self._wait(lambda: self._begin(connection, "BEGIN"))
             yield Transaction(self, connection)
+
+    @contextmanager
+    def copied(self) -> Iterator[StudyCopy]:
+        """Yield a copy of the file as it is now, which is read without a lock on the file."""
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as memory:
+            with self.reading() as transaction:
+                copy = transaction.copy_to(memory)
+            yield StudyCopy(self, copy)
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
         """Yield a transaction that no other program can write beside; it is written whole, or after an error not."""
         with self.connected() as connection:
             with self.explained("written"):
-                self.patiently(lambda: self._begin(connection, "BEGIN IMMEDIATE"), _WAIT)
+                self._wait(lambda: self._begin(connection, "BEGIN IMMEDIATE"))
             with self.explained("written"):
                 yield Transaction(self, connection)
-                self.patiently(lambda: connection.execute("COMMIT"), _WAIT)
+                self._wait(lambda: connection.execute("COMMIT"))
+
+    def _wait(self, action: Callable[[], T]) -> T:
+        """Return the result of an action, for which other programs may have to be waited for."""
+        return self.patiently(
+            action, _WAIT, f"another program uses {self.path}; waiting for it, up to {_WAIT:g} seconds"
+        )
 
     def _begin(self, connection: sqlite3.Connection, statement: str) -> None:
         try:
@@ -185,6 +203,29 @@ class StudyLog(DatabaseFile):
             if error_code(error) == sqlite3.SQLITE_NOTADB:
                 self.raise_other_kind()
             raise
+
+
+class StudyCopy:
+    """The events of a study at one time, in memory; it can be read like a `StudyLog`, and not be written to."""
+
+    def __init__(self, log: StudyLog, transaction: Transaction) -> None:
+        self.path = log.path
+        self._log, self._transaction = log, transaction
+
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        """Yield the transaction that sees the copy."""
+        with self._log.explained("read"):
+            yield self._transaction
+
+    @contextmanager
+    def copied(self) -> Iterator[StudyCopy]:
+        """Yield this copy."""
+        yield self
+
+    def writing(self) -> AbstractContextManager[Transaction]:
+        """Raise InvalidInputError."""
+        raise InvalidInputError(f"this is a copy of {self.path} for reading; open the file itself to write to it")
 
 
 class Transaction:
@@ -215,12 +256,17 @@ class Transaction:
         [number] = self._connection.execute("SELECT coalesce(max(number), 0) FROM events").fetchone()
         return int(number)
 
-    def events(self, after: int = 0, question: int | None = None) -> Iterator[Event]:
-        """Yield the events after one, all of them or those of a question."""
-        about = "" if question is None else " AND question = ?"
-        values = (after,) if question is None else (after, question)
-        statement = f"SELECT {_COLUMNS} FROM events WHERE number > ?{about} ORDER BY number"
-        return map(self._event, self._connection.execute(statement, values))
+    def events(self, after: int = 0, question: int | None = None, until: int | None = None) -> Iterator[Event]:
+        """Yield the events after one and up to another one, all of them or those of a question."""
+        conditions = {"number > ?": after, "question = ?": question, "number <= ?": until}
+        given = {condition: value for condition, value in conditions.items() if value is not None}
+        statement = f"SELECT {_COLUMNS} FROM events WHERE {' AND '.join(given)} ORDER BY number"
+        return map(self._event, self._connection.execute(statement, tuple(given.values())))
+
+    def checksum(self, number: int) -> str | None:
+        """Return the checksum of an event; None if there is no such event."""
+        row = self._connection.execute("SELECT checksum FROM events WHERE number = ?", (number,)).fetchone()
+        return None if row is None else str(row[0])
 
     def with_key(self, key: str) -> Event | None:
         """Return the event of the request with a key; None if there was none."""
@@ -228,18 +274,17 @@ class Transaction:
         return None if row is None else self._event(row)
 
     def questions_about(self, subject: str) -> list[int]:
-        """Return the questions that were ever said to be about a subject."""
+        """Return the questions that were ever said to be about a subject, in small or capital letters."""
         statement = (
             "SELECT DISTINCT question FROM events "
-            "WHERE subject = ? AND action IN ('told', 'corrected') ORDER BY question"
+            "WHERE subject = ? COLLATE NOCASE AND action IN ('told', 'corrected') ORDER BY question"
         )
         return [int(number) for (number,) in self._connection.execute(statement, (subject,))]
 
-    def copy(self) -> Transaction:
-        """Return a copy of the file in memory, which is read without a lock on the file."""
-        memory = sqlite3.connect(":memory:", isolation_level=None)
-        self._connection.backup(memory)
-        return Transaction(self._log, memory)
+    def copy_to(self, connection: sqlite3.Connection) -> Transaction:
+        """Copy the file into an empty database, and return it."""
+        self._connection.backup(connection)
+        return Transaction(self._log, connection)
 
     def add(
         self,

@@ -16,8 +16,8 @@ from hardthresh.core.numbers import number, percent
 from hardthresh.core.typing import is_integer
 from hardthresh.diagnostics.limited import LimitedPlan, limited_plan
 
-from .advice import advice, smallest, table_of_sizes
-from .population import Guess, OldTable, Population
+from .advice import Recommendation, advice, blocks, smallest, table_of_sizes
+from .population import Guess, OldTable, Population, most_columns
 from .sizes import PlannedSize, Simulation
 from .terms import Terms
 
@@ -47,8 +47,10 @@ class Plan:
         The smallest simulated number of examples from which on so many do; None if none did.
     allowed_examples : int or None
         What ``examples`` and ``total_budget`` of the terms allow; None without either.
-    complete_is_better : bool
-        Whether the same money is spent better on complete rows, provided that an example may be measured completely.
+    recommendation : {"adaptive", "complete", "either", "neither"}
+        The better use of the money: an adaptive study; complete rows, provided that an example may be measured
+        completely; either, where none is clearly better; or neither, where both predict hardly better than without
+        attributes.
     advice : tuple of str
         What follows from all that, in words.
     assumptions : tuple of str
@@ -63,7 +65,7 @@ class Plan:
     wanted: float
     needed_examples: int | None
     allowed_examples: int | None
-    complete_is_better: bool
+    recommendation: Recommendation
     advice: tuple[str, ...]
     assumptions: tuple[str, ...]
     theorem: LimitedPlan | None = None
@@ -86,7 +88,7 @@ class Plan:
             "wanted": self.wanted,
             "needed_examples": self.needed_examples,
             "allowed_examples": self.allowed_examples,
-            "complete_is_better": self.complete_is_better,
+            "recommendation": self.recommendation,
             "advice": list(self.advice),
             "assumptions": list(self.assumptions),
             "sizes": [size.to_dict() for size in self.sizes],
@@ -99,10 +101,10 @@ def plan(
     *,
     examples: int | Sequence[int] | None = None,
     needed: int | Sequence[str] | None = None,
-    r2: float = 0.5,
-    auc: float = 0.8,
-    share: float = 0.5,
-    correlation: float = 0.1,
+    r2: float | None = None,
+    auc: float | None = None,
+    share: float | None = None,
+    correlation: float | None = None,
     table: Any = None,
     wanted: float = 0.8,
     repeats: int = 50,
@@ -121,19 +123,22 @@ def plan(
         The numbers of examples to simulate. Default: doubled until nearly all studies find all right columns, and then
         bisected; and what the terms allow.
     needed : int or sequence of str, optional
-        The guess of how many columns have an effect, at most ``n_nonzero_coefs`` (default), or the names of the
-        attributes that have one, with so many columns at most, which a prediction may buy together.
-    r2 : float
-        The guess of the share of the variance of a number that the best model explains, above 0 and at most 1.
-    auc : float
-        The guess of the area under the ROC curve of the best model for two classes, above 0.5 and below 1.
-    share : float
-        The guess of the share of the second class, above 0 and below 1.
-    correlation : float
-        The guess of the correlation of any two attributes, at least 0 and below 1.
+        The guess of how many columns have an effect, at most ``n_nonzero_coefs`` and as many as a prediction may buy
+        together (default), or the names of the attributes that have one.
+    r2 : float, optional
+        The guess of the share of the variance of a number that the best model explains, above 0 and at most 1. Default:
+        0.5.
+    auc : float, optional
+        The guess of the area under the ROC curve of the best model for two classes, above 0.5 and below 1. Default:
+        0.8.
+    share : float, optional
+        The guess of the share of the second class, above 0 and below 1. Default: 0.5.
+    correlation : float, optional
+        The guess of the correlation of any two attributes, at least 0 and below 1. Default: 0.1.
     table : data frame, optional
-        Rows of an earlier study, with the names and levels of the terms, in the place of a guess. Incomplete rows are
-        left out.
+        Rows of an earlier study or a register, with the names and levels of the terms, in the place of a guess. Only
+        rows with a value of every attribute and of the target are used, at least 50; those of an adaptive study are
+        hardly ever complete.
     wanted : float
         The share of studies that should find all right columns, above 0 and below 1.
     repeats : int
@@ -148,7 +153,8 @@ def plan(
     Raises
     ------
     InvalidInputError
-        For numbers out of their ranges, and tables that the terms do not fit.
+        For numbers out of their ranges, guesses that do not apply to the target or a table, and tables that the terms
+        do not fit.
 
     See Also
     --------
@@ -180,13 +186,8 @@ def plan(
     checked_number("wanted", wanted, above=0.0, below=1.0)
     checked_integer("repeats", repeats, least=2)
     checked_integer("seed", seed, least=0)
-    if table is not None and needed is not None:
-        raise InvalidInputError("a table shows which columns are needed: give a table or a guess of them, not both")
-    population: Population
-    if table is not None:
-        population = OldTable.of(terms, table)
-    else:
-        population = Guess(terms, terms.n_nonzero_coefs if needed is None else needed, r2, auc, share, correlation)
+    guess = {"needed": needed, "r2": r2, "auc": auc, "share": share, "correlation": correlation}
+    population = _population(terms, table, {name: value for name, value in guess.items() if value is not None})
     simulation = Simulation(terms, population, repeats, seed)
     given = None if examples is None else _checked_sizes(examples)
     sizes = {n: simulation.size(n) for n in given} if given else _search(simulation, wanted)
@@ -195,8 +196,8 @@ def plan(
         sizes[allowed] = simulation.size(allowed)
     ordered = _ordered(sizes)
     needed_examples = _needed(ordered, wanted)
-    theorem = None if table is not None else _theorem(terms, population)  # type: ignore[arg-type]
-    said, complete_is_better = advice(terms, ordered, wanted, needed_examples, allowed, population.constant)
+    theorem = _theorem(terms, population) if isinstance(population, Guess) else None
+    said, recommendation = advice(terms, ordered, wanted, needed_examples, allowed, population.constant)
     return Plan(
         terms=terms,
         sizes=ordered,
@@ -204,18 +205,34 @@ def plan(
         wanted=wanted,
         needed_examples=needed_examples,
         allowed_examples=allowed,
-        complete_is_better=complete_is_better,
+        recommendation=recommendation,
         advice=said,
         assumptions=population.assumptions,
         theorem=theorem,
     )
 
 
+def _population(terms: Terms, table: Any, guess: dict[str, Any]) -> Population:
+    """Return what examples are drawn from: an old table, or a guess."""
+    if table is not None:
+        if guess:
+            raise InvalidInputError(
+                f"a table takes the place of a guess: give a table or a guess ({', '.join(guess)}), not both"
+            )
+        return OldTable.of(terms, table)
+    for name in ("r2",) if terms.is_class else ("auc", "share"):
+        if name in guess:
+            kinds = ("a number", "one of two classes")
+            raise InvalidInputError(
+                f"{name} is a guess for a target that is {kinds[not terms.is_class]}, and {terms.target.name} is "
+                f"{kinds[terms.is_class]}: give {'auc and share' if terms.is_class else 'r2'} instead"
+            )
+    return Guess(**{"terms": terms, "needed": most_columns(terms), **guess})
+
+
 def _search(simulation: Simulation, wanted: float) -> dict[int, PlannedSize]:
     """Return sizes that double until nearly all studies find what is right, with what is needed between them."""
-    terms = simulation.terms
-    blocks = int(terms.cost_model.partition(np.empty(0, dtype=np.intp)).max()) + 1
-    n = _two_digits(max(_LEAST, _FIRST * blocks))
+    n = _two_digits(max(_LEAST, _FIRST * blocks(simulation.terms)))
     sizes = {n: simulation.size(n)}
     for _ in range(_DOUBLINGS):
         if sizes[n].all_found.value >= max(_SURE, wanted):

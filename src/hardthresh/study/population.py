@@ -26,7 +26,7 @@ from .terms import Terms
 
 NEW = 1000
 """Most examples on which the error of a simulated study is measured; with so many it varies by 5 % at most."""
-FEWEST = 50  # complete rows of a table: a third of fewer says next to nothing about errors; arbitrary
+FEWEST_ROWS = 50  # complete rows of a table: a third of fewer says next to nothing about errors; arbitrary
 _HELD_OUT = 1 / 3  # of the rows of a table, as is usual
 _QUANTILES = ndtri((np.arange(2001) + 0.5) / 2001)  # of the normal distribution, for a sum over it
 
@@ -82,6 +82,18 @@ def usable_columns(terms: Terms) -> Array:
     return np.flatnonzero(cost_model.within_budget(cost_model.price[cost_model.panel], dearest))
 
 
+def most_columns(terms: Terms, chosen: Sequence[int] = ()) -> int:
+    """Return how many columns, at most `n_nonzero_coefs`, a prediction may buy together, with all that were chosen."""
+    cost_model = terms.cost_model
+    panels, sizes = np.unique(cost_model.panel[usable_columns(terms)], return_counts=True)
+    bought = np.isin(panels, cost_model.panel[np.array(chosen, dtype=np.intp)])
+    counts = np.arange(terms.n_nonzero_coefs + 1)
+    cheapest = np.where(counts <= np.sum(sizes[bought]), cost_model.cost(chosen), np.inf)  # of so many columns or more
+    for panel, size in zip(panels[~bought], sizes[~bought], strict=True):
+        cheapest = np.minimum(cheapest, cheapest[np.maximum(0, counts - size)] + cost_model.price[panel])
+    return int(np.max(counts[cost_model.within_budget(cheapest, prediction_limit(terms))], initial=0))
+
+
 @dataclass(frozen=True, eq=False)
 class Guess:
     """Examples by a guess of how well a few columns predict the target.
@@ -104,10 +116,10 @@ class Guess:
 
     terms: Terms
     needed: int | Sequence[str]
-    r2: float
-    auc: float
-    share: float
-    correlation: float
+    r2: float = 0.5
+    auc: float = 0.8
+    share: float = 0.5
+    correlation: float = 0.1
 
     def __post_init__(self) -> None:
         checked_number("r2", self.r2, above=0.0, most=1.0)
@@ -115,8 +127,8 @@ class Guess:
         checked_number("share", self.share, above=0.0, below=1.0)
         checked_number("correlation", self.correlation, least=0.0, below=1.0)
         if isinstance(self.needed, str) or not isinstance(self.needed, Iterable):
-            most = min(self.terms.n_nonzero_coefs, usable_columns(self.terms).size)
-            checked_integer("needed", self.needed, 1, most, "the number of columns that a prediction may need")
+            most = most_columns(self.terms)
+            checked_integer("needed", self.needed, 1, most, "the number of columns that a prediction may need and buy")
         else:
             self._check_names(self.needed)
 
@@ -154,10 +166,12 @@ class Guess:
     def assumptions(self) -> tuple[str, ...]:
         """What is assumed, in words."""
         if isinstance(self.needed, int):
-            which = f"{self.needed} columns have equal effects; they are drawn anew for each study, among those that a "
+            have = "has an effect; it is" if self.needed == 1 else "have equal effects; they are"
+            which = f"{plural(self.needed, 'column')} {have} drawn anew for each study, among those that a "
             which += f"prediction may buy together, at a cost of {self.terms.money(prediction_limit(self.terms))}"
         else:
-            which = f"{', '.join(self.needed)} have equal effects of random sign"
+            have = "has an effect" if self._named.size == 1 else "have equal effects"
+            which = f"{', '.join(self.needed)} {have} of random sign"
         if self.terms.is_class:
             signal = f"the best model has an AUC of {number(self.auc)}, and the second class a share of "
             signal += percent(self.share)
@@ -196,11 +210,12 @@ class Guess:
         return np.column_stack(columns)
 
     def _right(self, rng: np.random.Generator) -> Array:
-        """Return columns that a prediction may buy together."""
-        cost_model, limit = self.terms.cost_model, prediction_limit(self.terms)
+        """Return as many columns as are needed, which a prediction may buy together."""
         chosen: list[int] = []
         for column in rng.permutation(usable_columns(self.terms)):
-            if len(chosen) < int(self.needed) and cost_model.within_budget(cost_model.cost([*chosen, column]), limit):  # type: ignore[arg-type]
+            if len(chosen) == self.needed:
+                break
+            if most_columns(self.terms, [*chosen, column]) >= self.needed:  # type: ignore[operator]
                 chosen.append(int(column))
         return np.sort(np.array(chosen, dtype=np.intp))
 
@@ -268,10 +283,12 @@ class OldTable:
             values = [None if value != value else value for value in frame.get_column(attribute.name).to_list()]
             parts.append([_parsed(attribute, value, row) for row, value in enumerate(values)])
             known &= np.array([value is not None for value in parts[-1]], dtype=bool)
-        if np.count_nonzero(known) < FEWEST:
+        if np.count_nonzero(known) < FEWEST_ROWS:
             raise InvalidInputError(
                 f"{np.count_nonzero(known)} of {len(frame)} rows of the table have a value for every attribute and the "
-                f"target; {FEWEST} or more are needed: plan with a guess of the signal"
+                f"target; only such rows can be used, and {FEWEST_ROWS} or more are needed. The rows of an adaptive "
+                "study are hardly ever complete: take the table of a study that measured everything, or plan with a "
+                "guess of the signal"
             )
         rows = np.flatnonzero(known).tolist()
         columns = [

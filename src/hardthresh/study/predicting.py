@@ -16,6 +16,7 @@ from hardthresh.core.typing import Array
 from hardthresh.limited.algorithms.adaptive import TOO_FEW_ADVICE
 
 from .attributes import Attribute
+from .reading import similar_name
 from .study import Study
 from .terms import Terms
 
@@ -69,7 +70,7 @@ class Predictor:
     cost : float
         The price of the attributes of one prediction, panels bought as a whole.
     caution : str
-        What there is to be said against the model, such as too few examples; empty if there is nothing.
+        Why to distrust the model, such as too few examples; empty if there is no reason.
     """
 
     estimator: Any
@@ -150,7 +151,9 @@ def predictions(
             except InvalidInputError as error:
                 raise InvalidInputError(f"{where}{error}") from error
             if value is None:
-                raise InvalidInputError(f"{where}{attribute.name} is missing, which a prediction needs")
+                similar = None if attribute.name in record else similar_name(attribute.name, record)
+                hint = "" if similar is None else f"; write {attribute.name!r} in place of {similar!r}"
+                raise InvalidInputError(f"{where}{attribute.name} is missing, which a prediction needs{hint}")
             if attribute.outside(value):
                 low, high = attribute.range or (value, value)
                 on_doubt(f"{where}{attribute.name} is {attribute.format(value)}, outside of {low:g} to {high:g}")

@@ -5,21 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, get_args
+from unicodedata import normalize
 
 from hardthresh.core.checking import checked_number
 from hardthresh.core.errors import InvalidInputError, format_value
+from hardthresh.core.typing import is_real
 from hardthresh.limited.learner import LARGEST
 
 from .attributes import MISSING, Attribute, Kind
 
+LONGEST_HOLD = 1e6
+"""Hours that a question is held at most before another person may have it: a century; 2.4e10 hours would overflow."""
 LONGEST_NAME = 100
 """Characters of the name of an attribute, of a person, or a unit; arbitrary: it must fit on a line of a phone."""
 
 
+def similar_name(name: Any, known: Iterable[str]) -> str | None:
+    """Return the known name that is most similar to another one, without regard to case; None if none is."""
+    folded = {one.casefold(): one for one in known}
+    close = get_close_matches(str(name).casefold(), folded, n=1)
+    return folded[close[0]] if close else None
+
+
 def suggestion(name: Any, known: Iterable[str]) -> str:
     """Return the end of a message about an unknown name: a similar one that is known, if there is one."""
-    close = get_close_matches(str(name), list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    similar = similar_name(name, known)
+    return "" if similar is None else f"; did you mean {similar!r}?"
 
 
 def check_keys(where: str, table: Mapping[str, Any], known: Iterable[str]) -> None:
@@ -45,10 +56,36 @@ def text_of(name: str, value: Any) -> str:
 
 
 def checked_name(what: str, value: Any) -> str:
-    """Return the name of an attribute, level, unit, panel or person."""
-    name = value.strip() if isinstance(value, str) else value
+    """Return the name of an attribute, level, unit, panel, person or subject, in Unicode's normal form C."""
+    name = normalize("NFC", value.strip()) if isinstance(value, str) else value
     if not (isinstance(name, str) and name and name.isprintable() and len(name) <= LONGEST_NAME):
         raise InvalidInputError(f"{what} must have 1 to {LONGEST_NAME} printable characters, got {format_value(value)}")
+    return name
+
+
+def checked_names(what: str, value: Any) -> set[str]:
+    """Return names that are given as one text or as several; they need not be known."""
+    names = [value] if isinstance(value, str) else [*value] if isinstance(value, Iterable) else [None]
+    if not all(isinstance(name, str) for name in names):
+        raise InvalidInputError(f"{what} must be a name or a list of names, got {format_value(value)}")
+    return set(names)
+
+
+def check_distinct(what: str, names: Iterable[str]) -> None:
+    """Raise InvalidInputError if people could take one of some names for another."""
+    known: dict[str, str] = {}
+    for name in names:
+        folded = normalize("NFKC", name).casefold()
+        if folded in known:
+            raise InvalidInputError(f"{known[folded]!r} and {name!r} look alike: rename {what}")
+        known[folded] = name
+
+
+def _checked_attribute_name(what: str, value: Any) -> str:
+    """Return the name of an attribute or of the target, which can be written in NAME=VALUE and in NAME,..."""
+    name = checked_name(what, value)
+    if "=" in name or "," in name or value != value.strip():
+        raise InvalidInputError(f"{what} has no '=', no comma and no blanks at its ends, got {format_value(value)}")
     return name
 
 
@@ -65,24 +102,31 @@ def _levels(name: str, value: Any) -> tuple[str, ...]:
     if not (isinstance(value, list) and len(value) >= 2):
         raise InvalidInputError(f"{name} must be a list of at least two texts, got {format_value(value)}")
     levels = tuple(checked_name(f"a level of {name}", level) for level in value)
-    if len({level.casefold() for level in levels}) < len(levels) or MISSING in levels:
+    folded = {level.casefold() for level in levels}
+    if len(folded) < len(levels) or MISSING in folded:
         raise InvalidInputError(f"{name} must differ from each other and from {MISSING!r}, got {format_value(value)}")
     return levels
 
 
-def panel_price(name: str, entry: Mapping[str, Any]) -> float:
-    checked_name("the name of a panel", name)
+def read_panel(name: str, entry: Mapping[str, Any]) -> tuple[str, float]:
+    """Return the name and the price of a panel from its table in the TOML file."""
+    name = checked_name("the name of a panel", name)
     check_keys(f"panel {name!r}", entry, ["price"])
-    return checked_number(f"the price of panel {name!r}", entry.get("price"), above=0.0)
+    return name, _price(f"the price of panel {name!r}", entry.get("price"))
+
+
+def _price(what: str, value: Any) -> float:
+    if is_real(value) and value == 0:
+        raise InvalidInputError(
+            f"{what} must be more than 0, got {format_value(value)}: give what is free a very small price, such as "
+            "0.01, or put it into the panel that it always comes with"
+        )
+    return checked_number(what, value, above=0.0)
 
 
 def read_attribute(name: str, entry: Mapping[str, Any]) -> Attribute:
     """Return an attribute from its table in the TOML file."""
-    checked_name("the name of an attribute", name)
-    if "=" in name or "," in name or name != name.strip():
-        raise InvalidInputError(
-            f"the name of an attribute has no '=', no comma and no blanks at its ends, got {name!r}"
-        )
+    name = _checked_attribute_name("the name of an attribute", name)
     where = f"attribute {name!r}"
     check_keys(where, entry, ["kind", "unit", "units", "range", "possible", "levels", "panel", "price", "help"])
     kind = entry.get("kind", "number")
@@ -117,7 +161,7 @@ def read_attribute(name: str, entry: Mapping[str, Any]) -> Attribute:
         },
         levels=_levels(f"the levels of {where}", entry["levels"]) if "levels" in entry else (),
         panel=checked_name(f"the panel of {where}", entry["panel"]) if "panel" in entry else "",
-        price=checked_number(f"the price of {where}", entry.get("price", 1.0), above=0.0),
+        price=_price(f"the price of {where}", entry.get("price", 1.0)),
         help=text_of(f"the help of {where}", entry.get("help", "")),
         **limits,
     )
@@ -139,7 +183,7 @@ def read_target(entry: Any) -> Attribute:
     check_keys("the target", entry, ["name", "kind", "unit", "units", "range", "possible", "levels", "help"])
     if "name" not in entry:
         raise InvalidInputError("the target needs a name")
-    name = checked_name("the name of the target", entry["name"])
+    name = _checked_attribute_name("the name of the target", entry["name"])
     rest = {key: value for key, value in entry.items() if key not in ("name", "kind", "levels")}
     kind = entry.get("kind", "number")
     if kind not in ("number", "class"):

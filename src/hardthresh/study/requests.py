@@ -46,18 +46,42 @@ def open_question(transaction: Transaction, state: StudyState, number: int) -> Q
     about = [event for event in transaction.events(question=number) if event.action != "doubted"]
     if not about:
         raise InvalidInputError(f"question {number} was never asked; ask for one first")
-    last = about[-1]
-    done = "answered" if last.action == "told" else last.action
-    raise LateAnswer(f"question {number} was {done} by {last.who} at {last.at}; to change an answer, correct it")
+    last = [event for event in about if event.action in _ENDS][-1]
+    done, advice = _ENDS[last.action]
+    raise LateAnswer(f"question {number} was {done} by {last.who} at {last.at}{advice}")
+
+
+_ENDS = {
+    "told": ("answered", "; to change an answer, correct it"),
+    "skipped": ("skipped", ", which is final: another example took its place"),
+    "withdrawn": ("withdrawn", ", which cannot be undone"),
+}
+"""What may end a question: the event, how a message calls it, and what can be done about it."""
+
+
+def check_held(transaction: Transaction, question: Question) -> None:
+    """Raise LateAnswer if nobody has an open question."""
+    if question.holder is None:
+        back = [event for event in transaction.events(question=question.number) if event.action == "given back"][-1]
+        raise LateAnswer(
+            f"question {question.number} was given back by {back.who} at {back.at}, and nobody has it; it goes to "
+            "whoever asks next"
+        )
+
+
+def check_change(question: Question, values: Mapping[str, float | None], subject: str | None) -> None:
+    """Raise InvalidInputError if a correction would change nothing."""
+    if subject in (None, question.subject) and all(question.values[name] == value for name, value in values.items()):
+        raise InvalidInputError(
+            f"question {question.number} has these values already, so nothing would change; give the right ones"
+        )
 
 
 def held_question(transaction: Transaction, state: StudyState, number: int, who: str) -> Question:
     """Return an open question that a person holds; else raise LateAnswer with what became of it."""
     question = open_question(transaction, state, number)
     who = checked_name("the name of a person", who)
-    if question.holder is None:
-        back = [event for event in transaction.events(question=number) if event.action == "given back"][-1]
-        raise LateAnswer(f"question {number} was given back by {back.who} at {back.at}; ask for a question first")
+    check_held(transaction, question)
     if question.holder != who:
         raise LateAnswer(f"question {number} is with {question.holder} since {question.since}, not with {who}")
     return question
@@ -65,26 +89,29 @@ def held_question(transaction: Transaction, state: StudyState, number: int, who:
 
 def nothing_to_ask(terms: Terms, state: StudyState) -> NothingToAsk:
     """Return why there is no question."""
-    new = state.new_questions(1)
     held = ", ".join(
         f"{question.number} (with {question.holder} since {question.since})"
         for question in list(state.open.values())[:5]
     )
-    if not new:
-        return NothingToAsk(
-            f"all {plural(len(state.open), 'question')} of this round are with others: {held}; the next questions "
-            "depend on their answers. Wait, or give back those that nobody works on"
-        )
-    [(_, indices)] = new
+    then = "wait for their answers" if held else "close the study"
     if terms.examples is not None and state.asked >= terms.examples:
-        return NothingToAsk(f"all {plural(terms.examples, 'example')} of the terms were asked about; close the study")
+        return NothingToAsk(f"all {plural(terms.examples, 'example')} of the terms were asked about; {then}")
+    new = state.new_questions(1)
+    if not new and held:
+        return NothingToAsk(
+            f"the open questions of this round are with others: {held}; the next questions depend on their answers. "
+            "Wait, or give back those that nobody works on"
+        )
+    if not new:
+        return NothingToAsk("the study has no more questions; close it")
+    [(_, indices)] = new
     price, total = terms.cost_model.cost(indices), terms.total_budget
     assert total is not None
     reserved = state.committed() - state.spent
     waits = f", {terms.money(reserved)} of it for open questions: {held}" if reserved else ""
     return BudgetUsed(
         f"the next question may cost {terms.money(price)}, but {terms.money(state.committed())} of the total budget of "
-        f"{terms.money(total)} are used{waits}"
+        f"{terms.money(total)} are used{waits}; {then}"
     )
 
 
@@ -128,9 +155,9 @@ def checked_text(reason: str) -> str:
     return reason
 
 
-def checked_reason(reason: str) -> str:
+def checked_reason(what: str, reason: str) -> str:
     if not checked_text(reason).strip():
-        raise InvalidInputError("a correction needs a reason")
+        raise InvalidInputError(f"{what} needs a reason")
     return reason
 
 

@@ -72,6 +72,11 @@ class PlannedSize:
         return {name: value.to_dict() if isinstance(value, Interval) else value for name, value in values.items()}
 
 
+def _sum_of_money(total: float) -> float:
+    """Return a sum without its rounding error: with the ten digits that `Terms.money` shows."""
+    return float(f"{total:.10g}")
+
+
 @dataclass(frozen=True)
 class Simulation:
     """Simulated studies of one kind.
@@ -101,8 +106,8 @@ class Simulation:
         money, error, best, found, right, no_model, rows, complete, complete_found = studies.T
         return PlannedSize(
             examples=n,
-            cost=float(np.median(money)),
-            cost_high=float(np.quantile(money, 0.9)),
+            cost=_sum_of_money(np.median(money)),
+            cost_high=_sum_of_money(np.quantile(money, 0.9)),
             error=float(np.median(error)),
             error_high=float(np.quantile(error, 0.9)),
             best=float(np.median(best)),

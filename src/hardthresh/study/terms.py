@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
-from unicodedata import normalize
 
 from hardthresh.core.checking import checked_integer, checked_number
 from hardthresh.core.errors import InvalidInputError, format_value
@@ -20,10 +19,12 @@ from hardthresh.limited.cost_model import CostModel
 
 from .attributes import Attribute
 from .reading import (
+    LONGEST_HOLD,
+    check_distinct,
     check_keys,
     named_tables,
-    panel_price,
     read_attribute,
+    read_panel,
     read_target,
     suggestion,
     text_of,
@@ -137,14 +138,15 @@ class Terms:
         for name in ("n_nonzero_coefs", "budget_per_example", "target", "attributes"):
             if name not in table:
                 raise InvalidInputError(f"the terms need {name}")
-        panels = {name: panel_price(name, entry) for name, entry in named_tables("panels", table.get("panels", {}))}
+        panels = [read_panel(name, entry) for name, entry in named_tables("panels", table.get("panels", {}))]
+        check_distinct("a panel", [name for name, _ in panels])
         attributes = tuple(
             read_attribute(name, entry) for name, entry in named_tables("attributes", table["attributes"])
         )
         terms = cls(
             attributes=attributes,
             target=read_target(table["target"]),
-            panels=panels,
+            panels=dict(panels),
             text=text,
             **{name: read(name, table[name]) for name, read in _SETTINGS.items() if name in table},
         )
@@ -168,15 +170,11 @@ class Terms:
                 )
         for name in self.panels.keys() - {attribute.panel for attribute in self.attributes}:
             raise InvalidInputError(f"panel {name!r} has no attributes")
-        alike: dict[str, str] = {}
-        for name in [*self.columns, self.target.name]:
-            other = alike.setdefault(normalize("NFKC", name).casefold(), name)
-            if other is not name:
-                raise InvalidInputError(
-                    f"{other!r} and {name!r} look alike: rename an attribute, a level or the target"
-                )
-            if name in EXPORTED:
-                raise InvalidInputError(f"{name!r} is the name of a column of the export: choose another one")
+        names = [attribute.name for attribute in self.attributes]
+        names += [column for column in self.columns if column not in names]  # the levels of categories
+        check_distinct("an attribute, a level or the target", [*names, self.target.name])
+        for name in {*names, self.target.name} & {*EXPORTED}:
+            raise InvalidInputError(f"{name!r} is the name of a column of the export: choose another one")
         self.estimator.start(len(self.columns), self.columns)  # checks s, the prices and the budgets
         if self.total_budget is not None and self.total_budget < self.budget_per_example:
             raise InvalidInputError(
@@ -268,5 +266,5 @@ _SETTINGS: dict[str, Any] = {
     "prediction_budget": lambda name, value: checked_number(name, value, above=0.0),
     "title": text_of,
     "currency": text_of,
-    "hold_hours": lambda name, value: checked_number(name, value, above=0.0),
+    "hold_hours": lambda name, value: checked_number(name, value, above=0.0, most=LONGEST_HOLD),
 }

@@ -7,7 +7,7 @@ from scipy.stats import chi2, chi2_contingency, f, fisher_exact, ks_2samp
 
 from hardthresh.core.typing import Array
 
-from .models import logistic
+from .models import least_squares, logistic
 
 FEW_VALUES = 10  # of a column that is tested as classes; arbitrary: with more the Kolmogorov-Smirnov test loses little
 _FEWEST_OF_LEVEL = 10  # examples; rarer values are taken together, so that 5 are expected in each half
@@ -38,21 +38,23 @@ def _pooled(table: Array) -> Array:
     return np.column_stack(columns)
 
 
-def chow(x1: Array, y1: Array, x2: Array, y2: Array) -> float:
-    """Return the p-value of Chow's test that two samples have the same linear model."""
-    together, (one, two) = _residual(np.vstack([x1, x2]), np.append(y1, y2)), (_residual(x1, y1), _residual(x2, y2))
-    free, within = one[1] + two[1] - together[1], len(y1) + len(y2) - one[1] - two[1]
-    apart = one[0] + two[0]
-    if free <= 0 or within <= 0 or apart <= 1e-14 * together[0]:  # a share that is rounding
+def wald(x1: Array, y1: Array, x2: Array, y2: Array) -> float:
+    """Return the p-value of a Wald test that two samples have the same linear model, for any variances of the errors.
+
+    For q coefficients b with the covariances V by HC3, (b1 - b2)' (V1 + V2)^-1 (b1 - b2) / q has nearly an F
+    distribution with q and n - 2 q degrees of freedom. Where columns are collinear, what both samples determine is
+    compared.
+    """
+    one, two = least_squares(x1, y1), least_squares(x2, y2)
+    eigenvalues, vectors = np.linalg.eigh(one.space + two.space)
+    common = vectors[:, eigenvalues > 2 - 1e-6]  # where both projections are the identity
+    size = common.shape[1]
+    freedom = len(y1) + len(y2) - 2 * size
+    if freedom <= 0:
         return 1.0
-    return float(f.sf((together[0] - apart) / free / (apart / within), free, within))
-
-
-def _residual(x: Array, y: Array) -> tuple[float, int]:
-    """Return the residual sum of squares with an intercept, and the number of independent columns."""
-    design = np.column_stack([np.ones(len(y)), x])
-    coef, _, rank, _ = np.linalg.lstsq(design, y, rcond=None)
-    return float(np.sum((y - design @ coef) ** 2)), int(rank)
+    difference = common.T @ (one.coef - two.coef)
+    covariance = common.T @ (one.covariance + two.covariance) @ common
+    return float(f.sf(difference @ np.linalg.solve(covariance, difference) / size, size, freedom))
 
 
 def likelihood_ratio(x1: Array, y1: Array, x2: Array, y2: Array) -> float:

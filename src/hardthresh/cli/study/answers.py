@@ -36,7 +36,11 @@ def tell(
     *,
     answers: Annotated[
         Path | None,
-        typer.Option("--from", help="A .json, .csv or .tsv file with values, of one question or more."),
+        typer.Option(
+            "--from",
+            help="A .csv or .tsv file with a column for each name and a column question, or a .json file: "
+            '{"question": 33, "age": 61}, or a list of these.',
+        ),
     ] = None,
     confirm: Confirmed = None,
     subject: Annotated[str | None, typer.Option(help="Who or what the example is, such as a pseudonym.")] = None,
@@ -50,6 +54,10 @@ def tell(
     "creatinine=1.2 mg/dl", and is "missing" if it could not be measured. Values outside their range are asked back:
     they are not learned from until they are corrected, or confirmed by --confirm NAME. Without values, and in a
     terminal, each value is asked for.
+
+    A file of --from has names of attributes and of the target, "question" (not needed if the command has it and the
+    file is about one), and if you like "subject". In CSV an empty cell says nothing. A row of JSON may also be what the
+    API takes: {"question": 33, "values": {"age": 61}}, with "who", "confirmed" and "subject".
     """
     from hardthresh.study import Study
 
@@ -94,8 +102,8 @@ def _tell_rows(
                     study.tell(
                         told,
                         row.values,
-                        who,
-                        confirmed=confirmed,
+                        who if row.who is None else row.who,
+                        confirmed=(*confirmed, *row.confirmed),
                         subject=subject if row.subject is None else row.subject,
                         key=key if key is None or len(rows) == 1 else f"{key}/{number}",
                     )
@@ -122,7 +130,7 @@ def correct(
 ) -> None:
     """Correct values, also those that were learned from; the old ones stay in the audit trail.
 
-    The questions that were asked stay as they are; what was learned is computed again from the corrected values.
+    The questions that were asked stay as they are, and the coefficients are computed again from the corrected values.
     """
     if not values and subject is None:
         raise InvalidInputError("give the right values, such as age=61, or the right --subject")
@@ -141,7 +149,7 @@ def correct(
             key=key,
         )
     if receipt.learned:
-        effect = "what was learned is computed again"
+        effect = "the coefficients are computed again"
     elif receipt.needed:
         effect = f"still needed: {', '.join(receipt.needed)}"
     else:

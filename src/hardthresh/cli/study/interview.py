@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import typer
@@ -12,7 +14,7 @@ from hardthresh.core.printed import one_line
 from .printing import allowed, units
 
 if TYPE_CHECKING:
-    from hardthresh.study import Attribute, Question, Receipt, Study
+    from hardthresh.study import Attribute, Receipt, Study
 
 
 def interview(study: Study, number: int, who: str, subject: str | None) -> Receipt:
@@ -23,10 +25,12 @@ def interview(study: Study, number: int, who: str, subject: str | None) -> Recei
 
     Raises
     ------
+    LateAnswer
+        If the question is not with this person.
     InvalidInputError
-        If the question is not open and with this person, or nothing at all is typed.
+        If it was never asked, or nothing at all is typed.
     """
-    question = _held(study, number, who)
+    question = study.held_question(number, who)
     typer.echo(
         f'Question {number}. Type each value; "missing" if it could not be measured; nothing to leave it for later.'
     )
@@ -36,40 +40,40 @@ def interview(study: Study, number: int, who: str, subject: str | None) -> Recei
         outside = [name for name, text in values.items() if _outside(study, name, text)]
         return study.tell(number, values, who, confirmed=outside, subject=subject)
 
-    receipt = None
-    for panel, attributes in (*question.panels, ("", (study.terms.target,))):
-        needed = [attribute for attribute in attributes if attribute.name in question.needed]
-        if panel and needed:
-            typer.echo(f"{panel} ({study.terms.money(study.terms.panels[panel])})")
-        values: dict[str, str] = {}
-        try:
-            for attribute in needed:
-                if text := _typed(attribute):
-                    values[attribute.name] = text
-        except typer.Abort:
-            if values:
-                told(values)
-                typer.echo(f"\nstored: {', '.join(values)}")
-            raise
-        if values:
-            receipt = told(values)
+    receipt, stored = None, list[str]()
+    with _reported(stored):
+        for panel, attributes in (*question.panels, ("", (study.terms.target,))):
+            needed = [attribute for attribute in attributes if attribute.name in question.needed]
+            if panel and needed:
+                typer.echo(f"{panel} ({study.terms.money(study.terms.panels[panel])})")
+            values: dict[str, str] = {}
+            try:
+                for attribute in needed:
+                    if text := _typed(attribute):
+                        values[attribute.name] = text
+            finally:  # also at Ctrl-C
+                if values:
+                    receipt = told(values)
+                    stored.extend(values)
     if receipt is None:
         raise InvalidInputError(f"nothing was typed; question {number} stays with {who}")
     return receipt
 
 
+@contextmanager
+def _reported(stored: list[str]) -> Iterator[None]:
+    """Say which values were stored before an interruption, or an error."""
+    try:
+        yield
+    except BaseException:
+        if stored:
+            typer.echo(f"\nstored: {', '.join(stored)}")
+        raise
+
+
 def _outside(study: Study, name: str, text: str) -> bool:
     attribute = study.terms.attribute(name)
     return attribute.outside(attribute.parse(text))
-
-
-def _held(study: Study, number: int, who: str) -> Question:
-    for question in study.status().open:
-        if question.number == number:
-            if question.holder != who:
-                raise InvalidInputError(f"question {number} is held by {question.holder}, not by {who}")
-            return question
-    raise InvalidInputError(f"question {number} is not open; hardthresh study ask lists yours")
 
 
 def _typed(attribute: Attribute) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import shlex
+from os.path import realpath
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -55,8 +56,10 @@ def quoted(study: Path) -> str:
     return shlex.quote(f"./{study}" if str(study).startswith("-") else str(study))
 
 
-def check_written(study: Path, outputs: dict[str, tuple[Path | None, tuple[str, ...]]]) -> None:
-    """Refuse files that cannot be written, or are the study or one another, before anything is done.
+def check_written(
+    study: Path, outputs: dict[str, tuple[Path | None, tuple[str, ...]]], reads: dict[str, Path | None] | None = None
+) -> None:
+    """Refuse files that cannot be written, or are what the command reads or one another, before anything is done.
 
     Parameters
     ----------
@@ -64,17 +67,19 @@ def check_written(study: Path, outputs: dict[str, tuple[Path | None, tuple[str, 
         The file of the study.
     outputs : dict from str to (Path or None, tuple of str)
         By option, the file to write and the endings that its name may have.
+    reads : dict from str to (Path or None), optional
+        What the command reads besides the study, by its description.
 
     Raises
     ------
     InvalidInputError
         With the option.
     """
-    reads: dict[str, Path] = {"the study": study}
+    read = {"the study": study, **(reads or {})}
     for option, (path, endings) in outputs.items():
-        check_output(path, option, endings, reads)
+        check_output(path, option, endings, read)
         if path is None:
             continue
         for other, (beside, _) in outputs.items():
-            if other != option and beside is not None and beside.absolute() == path.absolute():
+            if other != option and beside is not None and realpath(beside) == realpath(path):
                 raise InvalidInputError(f"{option} and {other} are both {path}; choose two names")

@@ -20,15 +20,27 @@ TABLES = ("csv", "tsv", "parquet", "feather")
 def plan(
     terms: Annotated[Path, typer.Argument(metavar="TERMS", help="The terms, a .toml file; see study example.")],
     table: Annotated[
-        Path | None, typer.Option(help="Rows of an earlier study (CSV, TSV, Parquet, Feather), in place of a guess.")
+        Path | None,
+        typer.Option(
+            help="Completely measured rows of an earlier study (CSV, TSV, Parquet, Feather), in place of a guess."
+        ),
     ] = None,
     needed: Annotated[
         str | None, typer.Option(help="Guess: how many columns have an effect, or the attributes, NAME,...")
     ] = None,
-    r2: Annotated[float, typer.Option(help="Guess: the share of the variance that the best model explains.")] = 0.5,
-    auc: Annotated[float, typer.Option(help="Guess, of two classes: the area under the ROC curve.")] = 0.8,
-    share: Annotated[float, typer.Option(help="Guess, of two classes: the share of the second one.")] = 0.5,
-    correlation: Annotated[float, typer.Option(help="Guess: the correlation of any two attributes.")] = 0.1,
+    r2: Annotated[
+        float | None,
+        typer.Option(help="Guess, of a number: the share of its variance that the best model explains. Default: 0.5."),
+    ] = None,
+    auc: Annotated[
+        float | None, typer.Option(help="Guess, of two classes: the area under the ROC curve. Default: 0.8.")
+    ] = None,
+    share: Annotated[
+        float | None, typer.Option(help="Guess, of two classes: the share of the second one. Default: 0.5.")
+    ] = None,
+    correlation: Annotated[
+        float | None, typer.Option(help="Guess: the correlation of any two attributes. Default: 0.1.")
+    ] = None,
     examples: Annotated[str | None, typer.Option(help="Numbers of examples to simulate, N,...")] = None,
     wanted: Annotated[float, typer.Option(help="The share of studies that should find all right columns.")] = 0.8,
     repeats: Annotated[int, typer.Option(min=2, help="Number of simulated studies of each size.")] = 50,
@@ -37,7 +49,7 @@ def plan(
 ) -> None:
     """Say how many examples a study needs, what it costs, and how often it finds the right attributes.
 
-    Studies with these terms are simulated, by a guess of the signal or from the rows of an earlier study.
+    Studies with these terms are simulated, by a guess of the signal or from complete rows of an earlier study.
     """
     from hardthresh.study import Terms
     from hardthresh.study import plan as planned

@@ -40,7 +40,7 @@ def predict(
     Only the attributes that it needs have to be given, with units of the terms if need be. Without values, it says
     which these are.
     """
-    check_written(study, {"--out": (out, (".csv", ".parquet"))})
+    check_written(study, {"--out": (out, (".csv", ".parquet"))}, {"the file of --from": rows})
     if values and rows is not None:
         raise InvalidInputError("give values, or --from FILE, not both")
     if rows is None and (out is not None or row_id is not None):
@@ -94,6 +94,7 @@ def _write(
     """Write the predictions of the rows of a file, with the column that identifies them."""
     from hardthresh.core.files import write_file
     from hardthresh.designs.formats.written_tables import csv_parts, parquet_parts
+    from hardthresh.study.reading import suggestion
 
     columns: list[tuple[str, Any]] = [(_column(terms), predicted)]
     if terms.is_class:
@@ -101,7 +102,8 @@ def _write(
     if row_id is not None:
         lacking = [place for place, record in records if row_id not in record]
         if lacking:
-            raise InvalidInputError(f"{lacking[0]} has no {row_id!r}, the column of --id")
+            names = dict.fromkeys(name for _, record in records for name in record)
+            raise InvalidInputError(f"{lacking[0]} has no {row_id!r}, the column of --id{suggestion(row_id, names)}")
         columns.insert(0, (row_id, [str(record[row_id]) for _, record in records]))
     if as_json:
         names, listed = zip(*((name, list(column)) for name, column in columns), strict=True)

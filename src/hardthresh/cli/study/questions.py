@@ -27,14 +27,14 @@ def ask(
     skip it or give it back. The exit code is 1 if there is nothing to ask: the budget is used, the study is closed, or
     all questions of this round are with others.
     """
-    from hardthresh.study import BudgetUsed, NothingToAsk, Study, StudyClosed
+    from hardthresh.study import NothingToAsk, Study, StudyClosed
 
     from ..terminal import write_stderr
 
     found = Study.open(study)
     try:
         questions = found.ask(name_of(who), count, key=key)
-    except (BudgetUsed, NothingToAsk, StudyClosed) as error:
+    except (NothingToAsk, StudyClosed) as error:
         write_stderr(f"nothing to ask: {error}")
         raise typer.Exit(NO_QUESTION) from error
     if as_json:
@@ -90,5 +90,8 @@ def withdraw(
     """
     from hardthresh.study import Study
 
-    receipt = Study.open(study).withdraw(question, name_of(who), reason=reason, key=key)
-    print_receipt(receipt, f"Question {receipt.number} is withdrawn; what was learned is computed without it.", as_json)
+    found = Study.open(study)
+    receipt = found.withdraw(question, name_of(who), reason=reason, key=key)
+    event = next(found.events(receipt.event - 1))
+    effect = "it was not learned from anyway" if event.body["dropped"] else "what was learned is computed without it"
+    print_receipt(receipt, f"Question {receipt.number} is withdrawn; {effect}.", as_json)

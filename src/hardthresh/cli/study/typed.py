@@ -15,8 +15,8 @@ from hardthresh.core.repeats import first_repeat, without_repeats
 from ..data import listed
 from ..tables import separator_of
 
-QUESTION, SUBJECT = "question", "subject"
-"""What the columns are called that say which question a row answers, and of which subject."""
+QUESTION, SUBJECT, VALUES = "question", "subject", "values"
+"""What says which question a row of a file answers, of which subject, and with which values in a request to the API."""
 _LONGEST_NUMBER = 30  # characters; arbitrary: the largest number that SQLite stores has 19 digits
 Typed: TypeAlias = dict[str, Any]
 """Texts, numbers, or None for what could not be measured, by name."""
@@ -36,12 +36,18 @@ class Row:
         Who or what the example is, if the file says so.
     values : dict
         The values.
+    who : str or None
+        Who tells it, if the file says so.
+    confirmed : tuple of str
+        The names of values outside their range that are right.
     """
 
     place: str
     question: int | None
     subject: str | None
     values: Typed
+    who: str | None = None
+    confirmed: tuple[str, ...] = ()
 
 
 def assignments(words: Iterable[str]) -> Typed:
@@ -75,15 +81,26 @@ def assignments(words: Iterable[str]) -> Typed:
 def read_answers(path: Path, names: Iterable[str]) -> list[Row]:
     """Return what a file, as of `read_records`, says of one example or more.
 
-    "question" and "subject", unless attributes are called so, say which question is answered, and of whom.
+    "question" and "subject", unless attributes are called so, say which question is answered, and of whom. A record of
+    JSON may also be the body of a request to the API, which has the values in an object "values".
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    names : iterable of str
+        The names of the attributes and of the target.
 
     Raises
     ------
     InvalidInputError
-        If it cannot be read, or has no answers.
+        If it cannot be read, has no answers, or names something else.
     """
-    roles = {QUESTION, SUBJECT} - set(names)
-    return [_row(place, record, roles) for place, record in read_records(path)]
+    known = list(names)
+    return [
+        _request(place, record) if _is_request(record, known) else _row(place, record, known)
+        for place, record in read_records(path)
+    ]
 
 
 def read_records(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
@@ -105,21 +122,62 @@ def read_records(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
     return records
 
 
-def _row(place: str, record: Mapping[str, Any], roles: set[str]) -> Row:
+def _row(place: str, record: Mapping[str, Any], known: list[str]) -> Row:
+    from hardthresh.study.reading import suggestion
+
+    roles = {QUESTION, SUBJECT}.difference(known)
+    for name in record:
+        if name not in known and name not in roles:
+            similar = suggestion(name, [*known, QUESTION, SUBJECT])
+            raise InvalidInputError(f"{place}: there is no attribute {format_value(name)}{similar}")
     question = record.get(QUESTION) if QUESTION in roles else None
     subject = record.get(SUBJECT) if SUBJECT in roles else None
-    if isinstance(question, str):
-        if not (question.strip().isdecimal() and len(question) <= _LONGEST_NUMBER):
-            raise InvalidInputError(f"{place}: {format_value(question)} is not the number of a question")
-        question = int(question)
-    if question is not None and (isinstance(question, bool) or not isinstance(question, int)):
-        raise InvalidInputError(f"{place}: {format_value(question)} is not the number of a question")
     return Row(
         place,
-        question,
+        _question_number(place, question),
         None if subject is None else str(subject),
         {name: value for name, value in record.items() if name not in roles},
     )
+
+
+def _is_request(record: Mapping[str, Any], known: list[str]) -> bool:
+    return isinstance(record.get(VALUES), dict) and VALUES not in known
+
+
+def _request(place: str, record: Mapping[str, Any]) -> Row:
+    """Return what the body of a request to the API says."""
+    from hardthresh.study.reading import check_keys
+
+    check_keys(place, record, [QUESTION, SUBJECT, VALUES, "who", "confirmed"])
+    for name in (SUBJECT, "who"):
+        if not isinstance(record.get(name), str | None):
+            raise InvalidInputError(f"{place}: {name} must be a text, got {format_value(record[name])}")
+    confirmed = record.get("confirmed", [])
+    if not (isinstance(confirmed, list) and all(isinstance(name, str) for name in confirmed)):
+        raise InvalidInputError(f"{place}: confirmed must be a list of names, got {format_value(confirmed)}")
+    return Row(
+        place=place,
+        question=_question_number(place, record.get(QUESTION)),
+        subject=record.get(SUBJECT),
+        values=record[VALUES],
+        who=record.get("who"),
+        confirmed=tuple(confirmed),
+    )
+
+
+def _question_number(place: str, given: Any) -> int | None:
+    """Return the number of a question; a spreadsheet may have written it as 33.0."""
+    if given is None:
+        return None
+    number = given
+    if isinstance(given, str) and len(given) <= _LONGEST_NUMBER:
+        whole = given.strip().removesuffix(".0")
+        number = int(whole) if whole.isdecimal() else None
+    elif isinstance(given, float) and given.is_integer():
+        number = int(given)
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise InvalidInputError(f"{place}: {format_value(given)} is not the number of a question")
+    return number
 
 
 def _json_records(path: Path) -> list[tuple[str, Mapping[str, Any]]]:

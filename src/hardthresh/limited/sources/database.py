@@ -21,6 +21,14 @@ _PAUSE = 0.01  # seconds between two attempts; arbitrary: short for a person, lo
 _STALLED = 10.0  # seconds after which a waiting commit warns; arbitrary
 
 
+_ADVICE = {
+    sqlite3.SQLITE_READONLY: "; check that you may write to the file and to its folder",
+    sqlite3.SQLITE_CANTOPEN: "; check that the file is there, and that you may write to it and to its folder",
+    sqlite3.SQLITE_FULL: "; make room on the disk",
+}
+"""What to do about errors of SQLite, by their primary codes."""
+
+
 class BusyError(HardThreshError):
     """Another program holds the lock of a database file for longer than the time to wait."""
 
@@ -53,6 +61,8 @@ class DatabaseFile:
     """The application id in the header of the file, which SQLite and the program `file` read."""
     format_version: ClassVar[int]
     """The version of its tables."""
+    busy_advice: ClassVar[str] = "wait for it or end it, or give a longer timeout"
+    """What to do if another program holds the lock for longer than the time to wait."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -112,7 +122,8 @@ class DatabaseFile:
                 raise InvalidInputError(
                     f"{self.path} cannot be read as {self.kind}: {error}; restore a copy, or begin another"
                 ) from error
-            raise HardThreshError(f"{self.path} cannot be {doing}: {error}") from error
+            advice = _ADVICE.get(error_code(error), "")
+            raise HardThreshError(f"{self.path} cannot be {doing}: {error}{advice}") from error
 
     def patiently(self, action: Callable[[], T], timeout: float | None, stalled: str | None = None) -> T:
         """Return the result of an action on the file; repeat the action while another program holds a lock.
@@ -136,8 +147,7 @@ class DatabaseFile:
                 waited = time.monotonic() - start
                 if timeout is not None and waited >= timeout:
                     raise BusyError(
-                        f"another program has used {self.path} for {timeout:g} seconds: wait for it or end it, "
-                        "or give a longer timeout"
+                        f"another program has used {self.path} for {timeout:g} seconds: {self.busy_advice}"
                     ) from error
                 if stalled is not None and waited >= _STALLED:
                     warn(stalled, RuntimeWarning)
