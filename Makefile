@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo reproduce reproduce-all check test test-all mutants lint typing format docs check-docs \
+.PHONY: help demo reproduce reproduce-all check test test-slow test-all mutants lint typing format docs check-docs \
   bench bench-smoke bench-peers bench-prediction bench-scale bench-field bench-foreign release-check clean
 
 help: ## list the targets
@@ -25,17 +25,21 @@ PYTEST := $(BIN)/pytest --numprocesses=auto
 UNIT := tests/arrays tests/certificates/test_swap.py tests/constraints tests/core tests/designs tests/diagnostics \
   tests/objectives/test_linear_model.py tests/conformance/test_losses.py tests/solvers/test_hard_instances.py \
   tests/test_layers.py tests/test_messages.py
-check test test-all mutants: export OMP_NUM_THREADS = 1
-check test test-all mutants: export OPENBLAS_NUM_THREADS = 1
-check test test-all: export PYTHONDONTWRITEBYTECODE = # or each process compiles the package and its tests again
-check test: export HARDTHRESH_TESTS = fast
+QUICK := -m "not slow"
+check test test-slow test-all mutants: export OMP_NUM_THREADS = 1
+check test test-slow test-all mutants: export OPENBLAS_NUM_THREADS = 1
+check test test-slow test-all: export PYTHONDONTWRITEBYTECODE = # or each process compiles the package and its tests again
+check test test-slow: export HARDTHRESH_TESTS = fast
 test-all: export HARDTHRESH_TESTS = all
 
 check: lint ## check style and types, and run the unit tests: half a minute
-	$(PYTEST) $(UNIT) $(ARGS)
+	$(PYTEST) $(QUICK) $(UNIT) $(ARGS)
 
-test: .venv/test.stamp ## run the tests, the doctests and the examples of the user guide: seven minutes on two cores
-	$(PYTEST) $(ARGS)
+test: .venv/test.stamp ## run the quick tests and examples of the user guide: three minutes on two cores
+	$(PYTEST) $(if $(findstring .py,$(ARGS))$(findstring .rst,$(ARGS)),,$(QUICK)) $(ARGS)
+
+test-slow: .venv/test.stamp ## run the tests and examples that make test leaves out: five minutes on two cores
+	$(PYTEST) -m slow $(ARGS)
 
 test-all: .venv/test.stamp ## run every combination of the tests, as each night: half an hour on two cores
 	$(PYTEST) $(ARGS)

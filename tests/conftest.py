@@ -10,7 +10,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from levels import thinned
+from levels import mark_slow, thinned
 
 os.environ["MPLBACKEND"] = "agg"
 
@@ -23,7 +23,11 @@ def pytest_pycollect_makeitem(collector: pytest.Collector) -> Any:
     """Collect of each test what its level asks for, unless single calls were asked for."""
     found = yield
     one_by_one = any("[" in argument for argument in collector.config.args)
-    return found if one_by_one or not isinstance(found, list) else thinned(found)
+    if one_by_one or not isinstance(found, list):
+        return found
+    tests = thinned(found)
+    mark_slow(tests)
+    return tests
 
 
 def pytest_collection_finish() -> None:

@@ -2,13 +2,17 @@
 
 ``HARDTHRESH_TESTS`` is one of
 
-- ``fast`` (the default, and what ``make test`` runs): every law, on cases that could break it; of a test with several
-  parameters each value of each parameter, and not each combination;
+- ``fast`` (the default, and that of ``make test`` and ``make test-slow``): every law, on cases that could break it; of
+  a test with several parameters each value of each parameter, and not each combination;
 - ``pairs``: laws that many things keep are tested on each pair of these things;
 - ``all`` (``make test-all``, each night): whole products of what is cheap, and the slow statistics of
   the papers.
 
 A higher level has all tests of the lower ones.
+
+A test function is marked ``slow`` if its calls at the level ``fast`` together take more than 0.25 s of CPU time.
+``make check`` and ``make test`` leave the slow tests out, ``make test-slow`` runs only them, and every other command
+runs both kinds.
 """
 
 from __future__ import annotations
@@ -38,6 +42,11 @@ inherited = pytest.mark.inherited
 def at_most(count: int) -> pytest.MarkDecorator:
     """Mark a test of which so many calls are made below the level ``pairs``, spread evenly over its parameters."""
     return pytest.mark.at_most(count)
+
+
+def slow_beyond(count: int) -> pytest.MarkDecorator:
+    """Mark a test as slow except for so many of its calls, spread evenly over its parameters."""
+    return pytest.mark.slow_beyond(count)
 
 
 def reaches(level: str) -> bool:
@@ -106,9 +115,24 @@ def thinned(tests: Sequence[pytest.Function]) -> Sequence[pytest.Function]:
     turn_of_test = crc32(tests[0].originalname.encode())
     kept = covering(tests, _values, turn_of_test)
     marker = tests[0].get_closest_marker("at_most")
-    if marker is None or (most := marker.args[0]) >= len(kept):
-        return kept
-    return [kept[i] for i in sorted((i * len(kept) // most + turn_of_test) % len(kept) for i in range(most))]
+    return kept if marker is None else spread(kept, marker.args[0], turn_of_test)
+
+
+def spread(values: Sequence[Any], count: int, shift: int) -> Sequence[Any]:
+    """Return at most so many of the values, evenly spaced, in their order."""
+    if count >= len(values):
+        return values
+    return [values[i] for i in sorted((i * len(values) // count + shift) % len(values) for i in range(count))]
+
+
+def mark_slow(tests: Sequence[pytest.Function]) -> None:
+    """Mark the slow calls of a test that is marked by `slow_beyond`."""
+    marker = tests[0].get_closest_marker("slow_beyond") if tests else None
+    if marker is not None:
+        quick = {id(test) for test in spread(tests, marker.args[0], crc32(tests[0].originalname.encode()))}
+        for test in tests:
+            if id(test) not in quick:
+                test.add_marker(pytest.mark.slow)
 
 
 def _values(test: pytest.Function) -> set[Hashable]:

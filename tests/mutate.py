@@ -6,9 +6,9 @@
     python tests/mutate.py --reproduce          # whether the experiments of the papers notice those that name one
 
 A mutant is a small deliberate mistake. The tests that it names are run first, at the level ``pairs``, and, if they all
-pass, all tests of the level ``fast``. With ``--reproduce`` the item of a paper that it names is run as by ``hardthresh
-reproduce --check``, and has to find a row that is not ok. The exit status is 1 if a mutant survives, or cannot be
-applied because its text is not there exactly once.
+pass, all tests of the level ``fast``, slow ones too. With ``--reproduce`` the item of a paper that it names is run as
+by ``hardthresh reproduce --check``, and has to find a row that is not ok. The exit status is 1 if a mutant survives, or
+cannot be applied because its text is not there exactly once.
 """
 
 from __future__ import annotations

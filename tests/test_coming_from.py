@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from levels import slow_beyond
+
 PAGE = (Path(__file__).parent.parent / "docs" / "guide" / "coming_from.rst").read_text(encoding="utf-8")
 ROWS = re.findall(r"^   \* - (.+)\n     - (.+)\n     - ``(.+)``$", PAGE, re.MULTILINE)
 
@@ -25,6 +27,7 @@ def test_every_row_has_a_call_of_ours():
     assert len(ROWS) > 40
 
 
+@slow_beyond(8)
 @pytest.mark.parametrize("call", sorted({ours for _, _, ours in ROWS}))
 def test_our_calls_run(names, call):
     """Warnings that say something about these data, such as of a separable class, are no mistake of the page."""

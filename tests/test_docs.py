@@ -81,6 +81,7 @@ def has_in_order(text, parts):
     return True
 
 
+@pytest.mark.slow
 def test_the_messages_of_tables_in_blocks_are_those_of_the_code():
     """Section 9 of scale.md, as the guide has it: "..." stands for what a message fills in."""
     page = (ROOT / "docs" / "guide" / "larger_than_memory.rst").read_text(encoding="utf-8")
@@ -126,6 +127,7 @@ def test_the_readme_has_the_numbers_of_the_benchmarks(section):
     assert README.section(section) == README.SECTIONS[section]()
 
 
+@pytest.mark.slow
 def test_the_readme_shows_what_its_code_prints():
     shown, printed = README.section("output"), README.output()
     assert NUMBER.sub("", shown) == NUMBER.sub("", printed)
@@ -155,6 +157,7 @@ def is_there(role, pointer, keys):
     return (ROOT / pointer).is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paper", PAPERS)
 def test_what_the_table_of_a_paper_names_exists(paper):
     """Each item has a verdict, where it is, and the rows of the experiments, tests or figures that show it."""

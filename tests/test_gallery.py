@@ -106,6 +106,7 @@ def test_a_story_without_its_data_uses_others_and_says_so(name, monkeypatch, cap
     assert "machine" in first
 
 
+@pytest.mark.slow
 def test_ships_need_their_exposure(monkeypatch):
     """Without the months at sea the type of the largest fleet has most damages; with them it has not."""
     found = check_run(EXAMPLES / "plot_exposure.py", monkeypatch)

@@ -1,6 +1,7 @@
-"""Importing hardthresh costs nothing and changes nothing. Each test looks at a fresh interpreter."""
+"""Importing hardthresh costs nothing and changes nothing. The tests look at fresh interpreters."""
 
 import ast
+import json
 import subprocess
 import sys
 from importlib import import_module
@@ -9,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import hardthresh
-from levels import at, only_at
 
 
 def fresh(code: str, folder: Path) -> str:
@@ -24,46 +24,24 @@ def fresh(code: str, folder: Path) -> str:
 EXTRAS = {"dask", "distributed", "h5py", "jax", "jinja2", "matplotlib", "pandas", "polars", "pooch", "pyarrow", "rich"}
 EXTRAS |= {"starlette", "torch", "typer", "uvicorn", "zarr"}
 
-# scikit-learn comes first where it may come at all: what it does when it is imported is not ours to answer for
-SKLEARN = "import sklearn.linear_model, sklearn.model_selection\n"
-
-LOADED = """
-import sys
+LOOK = """
+import json, sys
 before = set(sys.modules)
-{statement}
-packages = {{name.partition(".")[0] for name in sys.modules.keys() - before}}
-print(*sorted(packages - sys.stdlib_module_names))
+
+def look():
+    packages = {name.partition(".")[0] for name in sys.modules.keys() - before} - sys.stdlib_module_names
+    rooms = {name.split(".")[1] for name in sys.modules if name.startswith("hardthresh.")}
+    print(json.dumps([sorted(packages), sorted(rooms)]))
 """
 
-
-def test_the_package_alone_imports_only_the_standard_library(tmp_path):
-    assert fresh(LOADED.format(statement="import hardthresh"), tmp_path).split() == ["hardthresh"]
-
-
-def test_a_solver_needs_no_scikit_learn_and_no_extra(tmp_path):
-    statement = "from hardthresh import constraints, designs, losses, minimize, objectives, steps"
-    loaded = fresh(LOADED.format(statement=statement), tmp_path).split()
-    assert EXTRAS.union({"joblib", "sklearn"}).isdisjoint(loaded)
-
-
-def test_an_algorithm_that_buys_attributes_needs_no_scikit_learn_and_no_extra(tmp_path):
-    loaded = fresh(LOADED.format(statement="from hardthresh.limited import AdaptiveHybrid, Journal"), tmp_path).split()
-    assert EXTRAS.union({"joblib", "sklearn"}).isdisjoint(loaded)
-
-
-@only_at("pairs")
-def test_estimators_need_no_extra(tmp_path):
-    statement = "from hardthresh import LimitedAttributeRegression, datasets, estimators, load, save"
-    loaded = fresh(SKLEARN + LOADED.format(statement=statement), tmp_path).split()
-    assert EXTRAS.isdisjoint(loaded)
-
-
-UNCHANGED = """
+# scikit-learn comes first where it may come at all: what it does when it is imported is not ours to answer for
+WORLD = """
 import locale, logging, os, random, signal, threading, warnings
+import sklearn.linear_model, sklearn.model_selection
 import numpy, scipy, sklearn, threadpoolctl
 
 def world():
-    return {{
+    return {
         "random state": (random.getstate(), str(numpy.random.get_state())),
         "warning filters": list(warnings.filters),
         "environment": dict(os.environ),
@@ -75,28 +53,83 @@ def world():
         "locale": locale.setlocale(locale.LC_ALL),
         "signals": signal.getsignal(signal.SIGINT),
         "settings": sklearn.get_config(),
-    }}
+    }
 
-before = world()
-{statement}
-after = world()
-assert before == after, [key for key in before if before[key] != after[key]]
+world_before = world()
 """
 
-CORE = "arrays, constraints, core, designs, losses, objectives, solvers, steps"
+COMPARE = """
+world_after = world()
+print(json.dumps([key for key in world_before if world_before[key] != world_after[key]]))
+from hardthresh import *
+import hardthresh
+print(json.dumps(sorted({*hardthresh.__all__} - globals().keys())))
+"""
+
+SOLVER = "from hardthresh import constraints, designs, losses, minimize, objectives, steps"
+BUYER = "from hardthresh.limited import AdaptiveHybrid, Journal"
+ESTIMATOR = "from hardthresh import SparseLinearRegression"
+ESTIMATORS = "from hardthresh import estimators"
+STORED = "from hardthresh import LimitedAttributeRegression, arrays, core, datasets, load, save, solvers"
 
 
-@pytest.mark.parametrize(
-    "statement", [*at("pairs", ["import hardthresh"]), f"from hardthresh import {CORE}, estimators"]
-)
-def test_importing_changes_nothing_and_prints_nothing(tmp_path, statement):
-    assert fresh(SKLEARN + UNCHANGED.format(statement=statement), tmp_path) == ""
-    assert [*tmp_path.iterdir()] == []
+class Interpreter:
+    """What is loaded after each of some statements, one after another in a fresh interpreter, and what it says last."""
+
+    def __init__(self, folder, first, statements, last=""):
+        code = first + LOOK + "".join(f"{statement}\nlook()\n" for statement in statements) + last
+        lines = [json.loads(line) for line in fresh(code, folder).splitlines()]
+        looks, self.last = lines[: len(statements)], lines[len(statements) :]
+        self.packages = {statement: {*packages} for statement, (packages, _) in zip(statements, looks, strict=True)}
+        self.rooms = {statement: {*rooms} for statement, (_, rooms) in zip(statements, looks, strict=True)}
+        self.files = [*folder.iterdir()]
 
 
-def test_every_public_name_resolves(tmp_path):
-    code = "from hardthresh import *; import hardthresh; print(*sorted({*hardthresh.__all__} - globals().keys()))"
-    assert fresh(code, tmp_path).split() == []
+@pytest.fixture(scope="module")
+def without_scikit_learn(tmp_path_factory):
+    statements = ["import hardthresh", "from hardthresh import minimize", SOLVER, BUYER]
+    return Interpreter(tmp_path_factory.mktemp("without"), "", statements)
+
+
+@pytest.fixture(scope="module")
+def after_scikit_learn(tmp_path_factory):
+    return Interpreter(tmp_path_factory.mktemp("after"), WORLD, [ESTIMATOR, ESTIMATORS, SOLVER, STORED], COMPARE)
+
+
+def test_the_package_alone_imports_only_the_standard_library(without_scikit_learn):
+    assert without_scikit_learn.packages["import hardthresh"] == {"hardthresh"}
+    assert without_scikit_learn.rooms["import hardthresh"].isdisjoint(hardthresh._ROOMS)
+
+
+@pytest.mark.parametrize("statement", [SOLVER, BUYER])
+def test_solvers_and_algorithms_that_buy_need_no_scikit_learn_and_no_extra(without_scikit_learn, statement):
+    assert EXTRAS.union({"joblib", "sklearn"}).isdisjoint(without_scikit_learn.packages[statement])
+
+
+def test_estimators_need_no_extra(after_scikit_learn):
+    assert EXTRAS.isdisjoint(after_scikit_learn.packages[STORED])
+
+
+def test_a_solver_loads_only_the_rooms_that_it_needs(without_scikit_learn):
+    """A room more is the time of its modules, for each start of a program."""
+    unwanted = {"attacks", "baselines", "cli", "datasets", "estimators", "limited", "report"}
+    assert unwanted.isdisjoint(without_scikit_learn.rooms["from hardthresh import minimize"])
+
+
+def test_an_estimator_loads_only_the_rooms_that_it_needs(after_scikit_learn):
+    unwanted = {"attacks", "baselines", "cli", "datasets", "limited", "report"}
+    assert unwanted.isdisjoint(after_scikit_learn.rooms[ESTIMATOR])
+
+
+def test_importing_changes_nothing_and_prints_nothing(after_scikit_learn):
+    changed, _ = after_scikit_learn.last
+    assert changed == []
+    assert after_scikit_learn.files == []
+
+
+def test_every_public_name_resolves(after_scikit_learn):
+    _, unresolved = after_scikit_learn.last
+    assert unresolved == []
 
 
 def test_an_unknown_name_is_refused():
@@ -121,30 +154,3 @@ def test_type_checkers_see_the_public_names():
             getattr(getattr(hardthresh, room), name) if room else sys.modules[f"hardthresh.{name}"]
         )
     assert {*dir(hardthresh)} == {*hardthresh.__all__, "__version__"}
-
-
-PARTS = """
-import sys
-{statement}
-print(*sorted({{".".join(name.split(".")[:2]) for name in sys.modules if name.startswith("hardthresh.")}}))
-"""
-
-
-@pytest.mark.parametrize(
-    ("statement", "unwanted"),
-    [
-        ("import hardthresh", sorted(hardthresh._ROOMS)),
-        (
-            "from hardthresh import minimize",
-            ["attacks", "baselines", "cli", "datasets", "estimators", "limited", "report"],
-        ),
-        (
-            "from hardthresh import SparseLinearRegression",
-            ["attacks", "baselines", "cli", "datasets", "limited", "report"],
-        ),
-    ],
-)
-def test_an_import_loads_only_the_rooms_that_it_needs(tmp_path, statement, unwanted):
-    """A room more is the time of its modules, for each start of a program."""
-    loaded = fresh(SKLEARN + PARTS.format(statement=statement), tmp_path).split()
-    assert {f"hardthresh.{room}" for room in unwanted}.isdisjoint(loaded)

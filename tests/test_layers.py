@@ -6,6 +6,7 @@ function, one for type checkers alone, and one by a string.
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from pathlib import Path
@@ -155,9 +156,22 @@ def modules(package: Path) -> dict[str, Path]:
     return {name(path): path for path in sorted(package.rglob("*.py"))}
 
 
+@cache
+def import_nodes(path: Path) -> list[ast.AST]:
+    """What imports something in a file: statements, and calls of `import_module`."""
+
+    def is_call(node: ast.AST) -> bool:
+        function = getattr(node, "func", None)
+        name = getattr(function, "attr", getattr(function, "id", ""))
+        return name.endswith("import_module") and bool(node.args)
+
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom)) or is_call(node)]
+
+
 def imported_by_string(node: ast.AST, module: str, known: dict[str, Path]) -> set[str]:
     """The modules that a call of `import_module` may import: for a name made at run time, all other rooms."""
-    if not (isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module") and node.args):
+    if not isinstance(node, ast.Call):
         return set()
     (name, *_) = node.args
     if isinstance(name, ast.Constant):
@@ -173,7 +187,7 @@ def imports(module: str, known: dict[str, Path]) -> Iterator[str]:
     """The modules of the same package that one module imports, wherever and however."""
     path = known[module]
     folder = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in import_nodes(path):
         yield from imported_by_string(node, module, known)
         if isinstance(node, ast.Import):
             names = {alias.name for alias in node.names}

@@ -1,6 +1,9 @@
 """What is left out of the fast tests is the product, and no value in it."""
 
+import runpy
+from importlib import import_module
 from itertools import product
+from pathlib import Path
 
 import pytest
 
@@ -52,7 +55,7 @@ def test_rows_cover_all_meetings(level):
 @pytest.fixture
 def calls(pytester):
     """Return how the calls of a test in a file of its own are thinned."""
-    pytester.makeconftest("def pytest_configure(config):\n    config.addinivalue_line('markers', 'at_most: calls')")
+    pytester.makeini("[pytest]\nmarkers =\n    at_most: calls\n    slow_beyond: calls\n    slow: a test")
 
     def collect(marker=""):
         return pytester.getitems(f"""
@@ -71,6 +74,8 @@ def calls(pytester):
 
 def test_each_row_of_each_decorator_is_kept(level, calls):
     tests = calls()
+    levels.mark_slow(tests)
+    assert all(test.get_closest_marker("slow") is None for test in tests)
     level("pairs")
     assert levels.thinned(tests) == tests
     level("fast")
@@ -91,6 +96,30 @@ def test_a_marked_test_has_few_calls(level, calls):
     assert set(kept) < set(tests)
     level("all")
     assert levels.thinned(tests) == tests
+
+
+def test_all_but_a_few_calls_are_slow(calls):
+    tests = calls("@pytest.mark.slow_beyond(5)")
+    levels.mark_slow(tests)
+    assert len(tests) == 24
+    assert len([test for test in tests if test.get_closest_marker("slow") is None]) == 5
+
+
+def test_values_are_spread_evenly():
+    assert levels.spread(range(10), 3, 0) == [0, 3, 6]
+    assert levels.spread(range(10), 3, 5) == [1, 5, 8]
+    assert levels.spread(range(10), 30, 5) == range(10)
+
+
+def test_the_slow_examples_exist():
+    """An example that is renamed would be quick again without a word."""
+    root = Path(__file__).parents[1]
+    slow = runpy.run_path(str(root / "conftest.py"))["SLOW"]
+    names = {name for name in slow if not name.endswith(".rst")}
+    assert slow - names <= {path.name for path in (root / "docs").rglob("*.rst")}
+    for name in names:
+        module, _, thing = name.rpartition(".")
+        assert hasattr(import_module(module), thing), name
 
 
 def test_parameters_keep_their_names(level):

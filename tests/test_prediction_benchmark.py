@@ -222,6 +222,7 @@ def test_the_relaxed_lasso_without_relaxation_is_that_of_scikit_learn(bench, mon
     assert ours.intercept_ == pytest.approx(theirs.intercept_)
 
 
+@pytest.mark.slow
 def test_the_relaxed_lasso_is_relaxed_where_signal_is_strong_and_empty_where_there_is_none(bench):
     rng = np.random.default_rng(1)
     X = rng.standard_normal((100, 50))
@@ -252,6 +253,7 @@ def test_duplicate_columns_do_not_get_coefficients_without_bound(bench):
     assert np.abs(coefs).max() < 1.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("store", [np.asarray, sparse.csc_matrix])
 def test_relaxed_logistic_regression_mixes_the_penalised_fit_and_the_refit(bench, store):
     rng = np.random.default_rng(0)

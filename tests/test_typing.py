@@ -10,6 +10,7 @@ import pytest
 PROGRAMS = sorted((Path(__file__).parent / "typing").glob("*.py"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
 def test_a_program_for_type_checkers_runs(program, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # one of them stores a model

@@ -8,6 +8,7 @@ import pytest
 import hardthresh as ht
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", ["breslow", "efron"])
 def test_check_12_twice_the_rows_cost_twice_as_much_and_no_square_of_them(ties):
     work, d = {}, 1000

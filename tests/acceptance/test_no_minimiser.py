@@ -90,6 +90,7 @@ def table(name, seed):
     return X, y, k, np.unique(y).size == len(cuts) + 1
 
 
+@pytest.mark.slow
 @at_most(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -23,7 +23,7 @@ from sklearn.svm import LinearSVC
 import hardthresh as ht
 from acceptance.fits import COLUMNS, ROWS, drawn, estimator, fitted, theta
 from hardthresh.estimators.linear.concordance import concordance
-from levels import at_most
+from levels import at_most, slow_beyond
 
 # scikit-learn
 
@@ -103,6 +103,7 @@ def generalized(sm, family):
     }[family]()
 
 
+@slow_beyond(3)
 @at_most(5)
 @pytest.mark.parametrize("name", ["squared", "logistic", "poisson", "gamma", "tweedie", "negative_binomial"])
 def test_check_03_generalized_linear_models_of_statsmodels(name):

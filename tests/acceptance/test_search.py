@@ -14,7 +14,7 @@ import pytest
 import golden
 import hardthresh as ht
 from acceptance.fits import estimator
-from levels import at
+from levels import at, slow_beyond
 
 ABESS = json.loads(Path(__file__).with_name("abess.json").read_text())
 SIZES = {"logistic": 0.8, "ordinal": 0.6, "multinomial": 0.6}
@@ -49,6 +49,7 @@ def test_check_13_several_outputs_are_no_worse_than_those_of_abess(row):
     assert value(row) <= row["value"] + 1e-9
 
 
+@slow_beyond(3)
 @pytest.mark.parametrize("row", some(OTHERS))
 def test_check_14_one_output_is_no_worse_than_that_of_abess(row):
     assert value(row) <= row["value"] + 1e-9
@@ -65,6 +66,7 @@ def test_check_13_and_14_have_all_instances_of_the_specification():
     assert len(OTHERS) == 15
 
 
+@slow_beyond(1)
 @pytest.mark.parametrize(("k", "least"), [(3, -0.25514), (5, -0.30494), (8, -0.35350)])
 def test_check_14_genes_of_breast_cancer(k, least, data_folder):
     """272 patients and 1,554 genes: abess ends at -0.25514, -0.27282 and -0.35216."""

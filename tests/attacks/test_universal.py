@@ -18,7 +18,7 @@ from hardthresh.objectives import Function, derivatives
 from hardthresh.report import plot_perturbation
 from hardthresh.solvers import IHT, FixedBatch, FullBatch, NormTest, ProbabilisticIHT, Replay, StochasticIHT
 from hardthresh.steps import Fixed
-from levels import at_most, in_turn, only_at
+from levels import at_most, in_turn, only_at, slow_beyond
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -189,6 +189,7 @@ def published_run(net, images, target, k, batches):
     return torch.stack(points), accepted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_published_run_is_followed_to_rounding(seed):
     """The twin knows no code of the package; with the map that is centred the points differ."""
@@ -247,6 +248,7 @@ def test_the_loss_that_knows_the_labels_is_the_stronger(net, digits):
     assert np.isnan(label.target_rate)
 
 
+@pytest.mark.slow
 @at_most(1)
 @in_turn("space,options", SPACES, [{"target": 3}, {"target": None}])
 def test_fields_of_the_result_agree_with_the_images(net, digits, space, options):
@@ -394,6 +396,7 @@ def test_other_images_and_another_model(net, digits):
         p.evaluate(lambda x: net(x)[:, :3], X)
 
 
+@pytest.mark.slow
 def test_without_labels_the_models_own_classes_count(net, digits):
     p = ht.attacks.universal_perturbation(net, digits[0][:300], k=6, seed=0)
     assert p.accuracy_before == 1.0
@@ -565,6 +568,7 @@ def test_the_nearest_classes_have_the_largest_logits():
     assert Attack(net, images, labels).nearest_classes(3) == np.argsort(gaps)[:3].tolist()
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("k", [2, 4])
 def test_a_few_pixels_without_a_target_are_as_strong_as_after_twenty_random_starts(net, digits, k):
@@ -586,6 +590,7 @@ def test_a_few_pixels_without_a_target_are_as_strong_as_after_twenty_random_star
 # --- what k counts ---------------------------------------------------------------------------------------------------
 
 
+@slow_beyond(1)
 @at_most(2)
 @pytest.mark.parametrize(("unit", "k"), [("pixel", 3), ("entry", 3), ("channel", 1)])
 def test_the_budget_counts_its_unit(unit, k):
@@ -671,6 +676,7 @@ def test_invalid_arguments_are_refused(changes, message, labelled):
         ht.attacks.universal_perturbation(**given)
 
 
+@pytest.mark.slow
 @at_most(3)
 @pytest.mark.parametrize(
     ("changes", "message"),
@@ -696,6 +702,7 @@ def test_evaluate_refuses_invalid_arguments(changes, message, labelled):
         p.evaluate(**given)
 
 
+@pytest.mark.slow
 def test_a_model_without_gradients_can_be_measured_on_all_the_same():
     net, images, labels = smooth()
     p = ht.attacks.universal_perturbation(net, images, labels, k=4, max_iter=5)
@@ -792,6 +799,7 @@ def test_points_are_of_the_library_of_the_images():
     np.testing.assert_array_equal(ours.perturbed(images, w), theirs.perturbed(images, torch.from_numpy(w)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 def test_images_and_labels_are_copied(library):
     net, images, labels = smooth()
@@ -842,6 +850,7 @@ def test_the_picture_grid(net, digits):
             plot_perturbation(p, n)
 
 
+@pytest.mark.slow
 def test_the_picture_grid_is_a_figure_that_pyplot_shows(net, digits):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     before = {*pyplot.get_fignums()}
@@ -851,6 +860,7 @@ def test_the_picture_grid_is_a_figure_that_pyplot_shows(net, digits):
     pyplot.close(figure)
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("channels", [1, 2, 3])
 def test_the_picture_grid_of_channels(channels):

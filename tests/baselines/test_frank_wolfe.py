@@ -108,6 +108,7 @@ def test_with_refits_it_is_orthogonal_matching_pursuit(seed, variant):
 # --- the minimum -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.01, 0.1, 0.5])
 @pytest.mark.parametrize("variant", ["away", "pairwise"])
 @both
@@ -194,6 +195,7 @@ def test_any_start_will_do(variant, corrective):
     assert warm.history["value"][0] == pytest.approx(objective.value(ball.reference_project(w0).point))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["array_api_strict", "torch"])
 @pytest.mark.parametrize("name", ["l1", "groups"])
 @both
@@ -343,6 +345,7 @@ def test_projections_against_their_twins(name, scale):
     assert not np.shares_memory(found.point, z)
 
 
+@pytest.mark.slow
 @at_most(1)
 @every_ball
 def test_the_vertex_is_the_best_of_the_ball(name):

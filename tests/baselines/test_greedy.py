@@ -19,7 +19,7 @@ from hardthresh.baselines import (
 from hardthresh.constraints import GroupSparsity, Rank, Sparsity
 from hardthresh.core import CapabilityError, InvalidInputError, Status, iterate, minimize
 from hardthresh.objectives import LinearModel, MatrixRegression
-from levels import at_most
+from levels import at_most, slow_beyond
 
 SOLVERS = {
     "oblivious": Oblivious(),
@@ -119,6 +119,7 @@ def test_omp_against_scikit_learn(seed):
         np.testing.assert_allclose(run.w, orthogonal_mp(X, y, n_nonzero_coefs=k), atol=1e-8)
 
 
+@slow_beyond(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_omp_is_frank_wolfe_with_refits(seed):
     drawn = gaussian_design(750, 2000, 50, seed=seed)
@@ -141,6 +142,7 @@ def test_oblivious_is_a_ranking(seed):
         np.testing.assert_array_equal(run.history["k"], np.arange(6))
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("seed", range(3))
 def test_forward_selection_of_a_logistic_model_against_refitting_everything(seed):
@@ -158,6 +160,7 @@ def test_forward_selection_of_a_logistic_model_against_refitting_everything(seed
 # --- the paper -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_figure_of_the_paper():
     """Means over the specification's ten seeds, to the rounding of its table; the levels come from one run each."""
     levels = [5, 10, 20, 30]
@@ -201,6 +204,7 @@ def test_foba_is_forward_at_moderate_budgets(seed):
 # --- the contract ----------------------------------------------------------------------------------------------------
 
 
+@slow_beyond(4)
 @every
 @both_losses
 def test_states_keep_the_contract(name, loss):
@@ -239,6 +243,7 @@ def test_any_start_will_do(name, loss):
     assert part.state.size == 4
 
 
+@slow_beyond(4)
 @every
 @pytest.mark.parametrize("library", ["array_api_strict", "torch"])
 def test_other_array_libraries(name, library):

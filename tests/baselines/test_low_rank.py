@@ -13,7 +13,7 @@ from hardthresh.core import BaseObjective, CapabilityError, InvalidInputError, S
 from hardthresh.objectives import LinearModel, MatrixCompletion, MatrixRegression
 from hardthresh.solvers import IHT
 from hardthresh.steps import Fixed
-from levels import at_most
+from levels import at_most, slow_beyond
 
 
 def planted(seed=0, n=200, p=6, q=5, r=2, noise=0.0, scale=1.0):
@@ -24,6 +24,7 @@ def planted(seed=0, n=200, p=6, q=5, r=2, noise=0.0, scale=1.0):
     return MatrixRegression(scale * A, y), truth
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_both_find_the_planted_matrix(seed):
@@ -100,6 +101,7 @@ def test_states_keep_the_contract():
     assert pickle.dumps(vars(f)) == before
 
 
+@pytest.mark.slow
 def test_the_scale_of_the_objective_does_not_matter():
     _, truth = planted(noise=0.1)
     one, other = (bfgd(planted(noise=0.1, scale=s)[0], 2, max_iter=300, tol=0.0) for s in (1.0, 1e3))
@@ -173,6 +175,7 @@ COMPLETERS = {
 }
 
 
+@slow_beyond(3)
 @at_most(6)
 @pytest.mark.parametrize("name", COMPLETERS)
 def test_factored_points_are_dense_ones_in_other_clothes(name):

@@ -46,6 +46,7 @@ def near(values, start, tolerance):
     return {support for support, value in values.items() if value <= limit}, clear
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("rho", [0.3, 0.6, 0.9])
 def test_all_supports_within_the_tolerance_are_found_and_proved_to_be_all(rho):
@@ -74,6 +75,7 @@ def test_of_more_supports_the_best_are_proved_to_be_the_best():
     assert "no other set of 4 features is better than these." in str(pool)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("time_limit", [0.0, None])
 def test_a_list_that_the_model_ends_says_what_it_lacks(time_limit):
     """The model, of bad columns, has the place of a better set; or it is the only one, beside others."""
@@ -239,6 +241,7 @@ def many_ties():
     return f, Sparsity(9), minimize(f, Sparsity(9)).w
 
 
+@pytest.mark.slow
 def test_many_ties_end_the_exchanges_and_the_search():
     f, constraint, w = many_ties()
     found = alternative_supports(f, constraint, w, most=10)

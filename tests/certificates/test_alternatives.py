@@ -13,7 +13,7 @@ from hardthresh.core.errors import CapabilityError, InvalidInputError
 from hardthresh.losses import Gamma, Logistic, Poisson, Quantile, Squared
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import minimize
-from levels import reaches
+from levels import reaches, slow_beyond
 from refits import best, problem
 
 
@@ -38,6 +38,7 @@ def values_of_all(X, y, k):
     return dict(zip(map(tuple, supports.tolist()), values.tolist(), strict=True))
 
 
+@pytest.mark.slow
 def test_check_23_nearly_all_enumerated_supports_are_found_and_no_others():
     enumerated = found = 0
     seeds = range(12 if reaches("pairs") else 3)
@@ -60,6 +61,7 @@ def test_check_23_nearly_all_enumerated_supports_are_found_and_no_others():
     assert found >= 0.98 * enumerated
 
 
+@pytest.mark.slow
 def test_the_best_supports_are_returned_when_there_are_more():
     X, y = equally_correlated(0.6, 3)
     f = LinearModel(X, y)
@@ -72,6 +74,7 @@ def test_the_best_supports_are_returned_when_there_are_more():
     assert few.examined < everything.examined
 
 
+@slow_beyond(2)
 @pytest.mark.parametrize("loss", [Squared(), Logistic(), Poisson(), Gamma()])
 def test_ridge_weights_and_free_columns_are_those_of_the_objective(loss):
     weights = np.random.default_rng(4).integers(0, 3, 60).astype(float)

@@ -18,7 +18,7 @@ from hardthresh.losses import Huber, JointLoss, Loss, Multinomial, Quantile
 from hardthresh.objectives import LinearModel, MultiOutputModel, OrdinalModel
 from hardthresh.objectives.flat import FlatModel
 from hardthresh.solvers import WorkingSet
-from levels import at, at_most, reaches
+from levels import at, at_most, reaches, slow_beyond
 
 ROWS, COLUMNS, K = 80, 7, 2
 MODELS = {
@@ -67,6 +67,7 @@ def best_of_all(f, k, free=()):
     return min(values)
 
 
+@slow_beyond(2)
 @at_most(4)
 @pytest.mark.parametrize("alpha", [0.01, *at("pairs", [0.1, 0.001])])
 @pytest.mark.parametrize("name", MODELS)
@@ -87,6 +88,7 @@ def test_check_22_no_sparse_point_is_below_the_bound(name, alpha):
     assert at.value - bound <= 0.4 * (at.value - max(f.lower_bound, -1.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Logistic()", "Poisson()", "Gamma()", "SquaredHinge()", "Huber(delta=0.3)"])
 def test_it_is_the_dual_value_with_the_convex_conjugate(name):
     r"""One round at v: -sum omega l*(a / omega) - topk((X'a)^2) / 2 alpha, the conjugate maximised numerically."""
@@ -143,6 +145,7 @@ def test_root_gaps_of_least_squares_are_those_of_the_specification(n, d, k, alph
     assert model.certificate().gap == pytest.approx(gap, abs=0.002)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.0, 0.02])
 @pytest.mark.parametrize("seed", range(4))
 def test_least_squares_with_weights_an_offset_and_columns_that_depend_on_each_other(seed, alpha):
@@ -191,6 +194,7 @@ def test_groups_are_bounded_whole():
     assert 0.9 * best <= bound <= best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squared", "logistic", Multinomial(n_classes=3)])
 def test_several_outputs_are_bounded_by_feature(loss):
     rng = np.random.default_rng(7)
@@ -298,6 +302,7 @@ class _Nonconvex(Huber):
     convex = False
 
 
+@slow_beyond(11)
 @pytest.mark.parametrize("name", MODELS)
 def test_without_a_ridge_it_is_the_minimum_of_all_columns(name):
     f, constraint = problem(MODELS[name], 0.0)

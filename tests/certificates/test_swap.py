@@ -216,6 +216,7 @@ def test_copies_and_what_would_not_help_are_no_obstacle_to_a_proof():
     assert certificate.swap_optimal
 
 
+@pytest.mark.slow
 def test_a_small_gradient_does_not_hide_that_a_refit_helps():
     """On nearly equal columns the gradient is small wherever the sum of the coefficients is right."""
     rng = np.random.default_rng(0)

@@ -11,6 +11,7 @@ import hardthresh as ht
 FIT = ["--k", "2", "--out", "model.json", "-q"]
 
 
+@pytest.mark.slow
 def test_the_sets_are_those_of_the_model(done, csv, table, folder):
     table = table.with_columns(y=polars.Series(np.random.default_rng(1).standard_normal(60)))
     table.write_csv(csv)  # of noise there is more than one set

@@ -97,6 +97,7 @@ def script() -> list[str]:
     return [str(path)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [script, *at("pairs", [lambda: [sys.executable, "-m", "hardthresh.cli"]])])
 def test_as_a_process(command, csv, folder):
     args = ["fit", "table.csv", "--target", "y", "--k", "3", "--alpha", "0", "--max-iter", "1", "--drop", "ill"]

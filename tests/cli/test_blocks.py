@@ -13,7 +13,7 @@ import hardthresh as ht
 from hardthresh.cli import block_predictions
 from hardthresh.cli.blocks import IN_MEMORY
 from hardthresh.storage import load_notes
-from levels import at_most, only_at
+from levels import at_most, only_at, slow_beyond
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
@@ -100,6 +100,7 @@ def test_more_than_two_classes_are_chosen_by_folds_or_a_criterion(run, done, fol
     np.testing.assert_allclose(found.coef_, alone.coef_, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_several_targets_are_columns_or_a_matrix(parts, run, done, refused, folder):
     """Those of Parquet by name, and an array with a row of them; folds choose, or a criterion if that is asked for."""
     y = np.column_stack([Y, WEIGHT])
@@ -195,6 +196,7 @@ def zarr(folder):
     return "t.zarr", ("--target", "y", "--x-key", "X")
 
 
+@pytest.mark.slow
 @at_most(4)
 @pytest.mark.parametrize("make", [npy, shards, libsvm, hdf5, zarr])
 def test_other_files_give_the_same_model_and_predictions(make, done, folder):
@@ -278,6 +280,7 @@ def test_folds_are_a_column_or_drawn(parts, run, done, folder):
     assert "Held-out rows" in result.stdout
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize(
     ("options", "drop"),
@@ -311,6 +314,7 @@ NUMBERS = {
 }
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("loss", NUMBERS)
 def test_numbers_of_other_losses_are_compared_on_held_out_rows(loss, run, folder):
@@ -337,6 +341,7 @@ def test_without_folds_over_blocks_a_criterion_chooses(parts, run, refused, fold
     assert refused("fit", *options, "--alpha", "0.1,1", "--criterion", "bic").startswith("several ridges are compared")
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize(("loss", "setting"), [("huber", "delta"), ("negative_binomial", "dispersion")])
 def test_a_parameter_that_is_estimated_is_not_validated_over_blocks(loss, setting, run, folder):
@@ -399,6 +404,7 @@ def test_halves_of_a_folder_are_those_of_its_blocks(parts, run, refused, folder)
     assert "--impute needs all rows in memory" in refused("stability", parts, *options, "--impute")
 
 
+@pytest.mark.slow
 def test_a_report_of_blocks(parts, done, folder):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     done("fit", parts, "--blocks", "--target", "y", *NOT_FEATURES, "--k", 2, "--report", "r.html")
@@ -489,6 +495,7 @@ def scheduler():
         yield cluster.scheduler_address
 
 
+@pytest.mark.slow
 def test_workers_of_a_cluster_give_the_same_bits(parts, done, folder, scheduler):
     options = ("--target", "y", *NOT_FEATURES, "--k", 2, "--quiet", "--out")
     done("fit", parts, "--blocks", *options, "here.json")
@@ -497,6 +504,7 @@ def test_workers_of_a_cluster_give_the_same_bits(parts, done, folder, scheduler)
     assert here.coef_.tobytes() == there.coef_.tobytes()
 
 
+@pytest.mark.slow
 def test_workers_of_a_cluster_read_the_rows_of_predictions(parts, run, done, folder, scheduler, monkeypatch):
     """In their order, which is that of the files; parts without rows have none."""
     options = ("--target", "ill", "--drop", "w,y,known,name", "--k", 2, "--quiet", "--out")
@@ -521,6 +529,7 @@ def read_by(rows, readers):
     return noted
 
 
+@pytest.mark.slow
 def test_predictions_in_parquet_are_those_in_csv(parts, done, folder, monkeypatch):
     """Texts are not escaped there: no spreadsheet runs them. Each part is a row group."""
     parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
@@ -564,6 +573,7 @@ def test_a_scheduler_that_does_not_answer(parts, done, run, monkeypatch):
     assert run(*fit, "--quiet").stderr.splitlines() == [f"error: {said}"]
 
 
+@slow_beyond(4)
 @pytest.mark.parametrize(
     "ids",
     [

@@ -146,6 +146,7 @@ def test_every_database_gives_the_table_of_a_csv_file(database, folder):
     assert [*rows.ids] == [*from_file.ids]
 
 
+@pytest.mark.slow
 @at_most(2)
 @EVERY
 def test_fit_predict_and_prove_take_the_rows_of_a_query(database, done, folder):
@@ -161,6 +162,7 @@ def test_fit_predict_and_prove_take_the_rows_of_a_query(database, done, folder):
     assert "feature" in done("stability", database, "--sql", SELECT, "--target", "y", "--drop", "id,site", "--k", "1")
 
 
+@pytest.mark.slow
 @EVERY
 def test_errors_say_what_to_do(database, refused):
     assert refused("fit", database, "--target", "y").endswith(
@@ -182,6 +184,7 @@ def test_errors_say_what_to_do(database, refused):
     assert "has 1 column without numbers: site (row 1: 'a')" in said
 
 
+@pytest.mark.slow
 @EVERY
 def test_nothing_is_written(database, run):
     for sql in ("DELETE FROM patients", "DROP TABLE patients"):

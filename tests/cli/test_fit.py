@@ -537,6 +537,7 @@ def test_many_classes_are_refused_where_the_model_takes_two(refused, broken, mon
     assert line.startswith("the target 'y' has 3 classes (ape, cat, dog), and the model of the logistic loss takes two")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", [("--k", 1), ("--k", "0-2", "--cv", 3)])
 def test_the_coefficients_of_each_class_are_shown(done, table, csv, choice):
     names = np.array(["ape", "cat", "dog"])[np.digitize(table["b"].to_numpy(), [-0.5, 0.5])]

@@ -85,6 +85,7 @@ def shops(gaps, folder):
 OPTIONS = ("--target", "y", "--impute", "--categorical", "colour,kind")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("validated", [[], ["--cv", "3", "--averaging", "none", "--alpha", "0"]])
 def test_categories_go_with_numbers_that_are_filled_in(run, done, shops, validated):
     result = run("fit", "shops.csv", *OPTIONS, "--k", 3, *validated, "--out", "m.json", "--report", "r.html")

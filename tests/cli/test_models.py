@@ -17,7 +17,7 @@ from hardthresh.core.numbers import signed
 from hardthresh.core.registry import lookup
 from hardthresh.losses import pointwise_losses
 from hardthresh.storage import load_notes
-from levels import at_most, only_at
+from levels import at_most, only_at, slow_beyond
 
 REPOSITORY = Path(__file__).parents[2]
 POINTWISE = [loss for loss in pointwise_losses() if (loss, False) in models()]
@@ -37,6 +37,7 @@ def shop(folder):
     return table
 
 
+@slow_beyond(5)
 @at_most(6)
 @pytest.mark.parametrize("loss", POINTWISE)
 def test_every_registered_loss_is_fitted_and_predicts(done, folder, loss):
@@ -300,6 +301,7 @@ def test_strata_may_be_text(done, clinic, validated):
     assert len(done("predict", "m.json", "clinic.csv").splitlines()) == 161
 
 
+@pytest.mark.slow
 def test_folds_of_times_are_shuffled_and_have_the_same_share_of_events(done, refused, clinic):
     """Rows are often ordered in files: here by time, so that folds of neighbours would be of one time each."""
     clinic.sort("time").write_csv("clinic.csv")
@@ -391,6 +393,7 @@ def outputs(folder):
     return table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("validated", [[], ["--cv", "3", "--averaging", "none", "--alpha", "0"]])
 def test_several_targets_are_outputs_of_one_model(done, outputs, folder, validated):
     targets = ("--target", "gain, %", "--target", "loss")
@@ -410,6 +413,7 @@ def test_several_targets_are_outputs_of_one_model(done, outputs, folder, validat
     assert "output 0" not in report
 
 
+@pytest.mark.slow
 def test_many_outputs_are_printed_as_the_length_of_their_coefficients(done, outputs, folder):
     names = [f"y{c}" for c in range(7)]
     table = outputs.with_columns(**{name: pl.col("gain, %") * (c + 1) for c, name in enumerate(names)})

@@ -118,6 +118,7 @@ def test_a_full_disc_behind_standard_output_is_an_error_after_saving(process, mo
 # --- in one step ---
 
 
+@pytest.mark.slow
 @at_most(2)
 @on_posix
 @pytest.mark.parametrize("out", ["model.json", "report.html", "predictions.csv"])
@@ -138,6 +139,7 @@ def test_a_full_disc_is_one_line_and_the_old_file_is_whole(refused, run, model, 
     assert not [*folder.glob(".*")]
 
 
+@pytest.mark.slow
 @on_posix
 def test_a_model_that_cannot_be_saved_is_printed(run, csv, folder):
     with files_no_larger_than(500):

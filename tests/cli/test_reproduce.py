@@ -129,6 +129,7 @@ def test_the_list_has_papers_and_items(done, what):
     assert "_helper" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["tiny", "tiny/squares"])
 def test_a_run_writes_numbers_and_figures(done, folder, computed, what):
     text = done("reproduce", what, "--out", "results")
@@ -307,6 +308,7 @@ def test_a_killed_process_loses_only_its_cell(done, folder, computed):
     assert computed() == [3, 4]
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("content", ["", '{"settings": {', "[]", '{"settings": {"seed": 0}, "result": {"value": 7}}'])
 def test_a_corrupt_cell_is_computed_again(done, folder, computed, content):
@@ -564,6 +566,7 @@ def test_one_item_has_no_summary(done):
     assert "total" not in done("reproduce", "tiny/squares")
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize(
     ("arguments", "said"),

@@ -84,6 +84,7 @@ def test_bad_input_is_refused_with_what_to_do(name):
     assert message in str(refused.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("names", "y", "loss"),
     [
@@ -102,6 +103,7 @@ def test_methods_of_every_supported_scikit_learn_predict(names, y, loss):
         assert entry.relative_loss < 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["abess", "celer", *at("pairs", ["skglm"])])
 def test_peers_that_are_installed_find_the_features(name):
     pytest.importorskip(name, reason=f"{name} is not installed")

@@ -26,6 +26,7 @@ def test_features_are_counted_and_their_stability_is_the_mean_share_of_two_folds
     assert entry.stability == pytest.approx((3 * 1.0 + 3 * 1 / 3) / 6)
 
 
+@pytest.mark.slow
 def test_categories_and_missing_numbers_are_prepared_within_folds_and_counted_as_columns():
     colour = RNG.choice(["red", "green", "blue"], 60)
     colour[0] = "only in row 0"
@@ -50,6 +51,7 @@ def test_numbers_are_filled_in_by_the_means_of_the_training_rows():
     assert fold.columns_of(np.array([1])).tolist() == [0]
 
 
+@pytest.mark.slow
 def test_sparse_tables_and_weights():
     weights = np.r_[np.zeros(10), np.ones(50)]
     found = compare(["hardthresh", "lasso", "omp"], X=sparse.csr_array(X), sample_weight=weights)
@@ -76,6 +78,7 @@ def test_an_offset_of_a_log_mean_is_a_rate(loss, y):
     assert own == pytest.approx(each.sum() / scale.sum())
 
 
+@pytest.mark.slow
 def test_a_structured_array_holds_times_to_events():
     times = np.zeros(60, dtype=[("event", bool), ("time", float)])
     times["event"], times["time"] = True, RNG.exponential(np.exp(-1.5 * X[:, 1]))
@@ -84,6 +87,7 @@ def test_a_structured_array_holds_times_to_events():
     assert found["hardthresh"].relative_loss < 0.95
 
 
+@pytest.mark.slow
 def test_times_are_compared_by_the_partial_likelihood_of_all_rows():
     times = np.column_stack([RNG.exponential(np.exp(-1.5 * X[:, 1])), np.ones(60)])
     found = compare(["hardthresh"], y=times, loss="cox")
@@ -114,6 +118,7 @@ def test_a_column_far_from_zero_is_not_constant():
         assert Scaled.of(X_).columns.tolist() == [0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 3])
 def test_classes_have_probabilities_and_an_accuracy(classes):
     y = np.array(["low", "mid", "high"])[np.digitize(Y, [-1, 1])] if classes == 3 else Y > 0

@@ -148,6 +148,7 @@ def test_an_interrupt_keeps_the_folds_that_are_complete():
         compare({"slow": first()}, folds=5)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no interval timers")
 def test_a_time_limit_stops_an_entrant_that_would_not_end():
     found = compare({"linear": LinearRegression(), "endless": Endless()}, time_limit=2.0)

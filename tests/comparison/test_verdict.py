@@ -141,6 +141,7 @@ def test_the_correction_is_that_of_holm():
     assert verdict.holm(0.03, [0.03]) == 0.03
 
 
+@pytest.mark.slow
 def test_a_difference_that_is_significant_alone_is_noise_among_many():
     rng = np.random.default_rng(3)
     ours = 0.8 + 0.1 * rng.standard_normal(10)

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from hardthresh.constraints import Coordinates, OverlappingGroupSparsity, Rank, Sparsity
 from hardthresh.core import InvalidInputError
 from hardthresh.core.constraint import BlockBudget, CoordinateBudget
-from levels import draws
+from levels import draws, slow_beyond
 
 
 def random_point(constraint, seed=0):
@@ -79,6 +79,7 @@ selecting = that(selects)
 """Elsewhere points have no ties that could be drawn, and no order of the coordinates that could be permuted."""
 
 
+@slow_beyond(6)
 @that(lambda constraint: selects(constraint) and constraint.exact)
 @given(data=st.data())
 @draws(40)
@@ -87,6 +88,7 @@ def test_agrees_with_the_slow_twin(constraint, data):
     assert_same_projection(constraint, constraint.project(z), constraint.reference_project(z))
 
 
+@slow_beyond(8)
 @every
 @given(data=st.data())
 @draws(25)
@@ -118,6 +120,7 @@ def test_an_iterative_projection_starts_from_a_support():
         assert np.abs(Rank(3, method=method).project(z).point - exact.point).max() > 1e-3
 
 
+@slow_beyond(6)
 @selecting
 @given(data=st.data())
 @draws(25)
@@ -398,6 +401,7 @@ def test_a_wrong_shape_is_refused(constraint):
         constraint.check((2, 3, 4, 5))
 
 
+@slow_beyond(5)
 @selecting
 @pytest.mark.parametrize("library", OTHER_LIBRARIES)
 @given(data=st.data())

@@ -48,6 +48,7 @@ def test_every_kind_has_its_examples(kind):
     assert len(examples(kind)) - toys >= LEAST_EXAMPLES[kind]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["step", "solver"])
 def test_every_compatible_pair_is_covered(kind):
     """At no level, and every example of every kind takes part where all pairs do."""

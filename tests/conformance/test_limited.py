@@ -10,7 +10,7 @@ import hardthresh
 from bits import everything
 from hardthresh.core import CapabilityError, InvalidInputError, Status
 from hardthresh.limited import AdaptiveHybrid, ArraySource, Exploitation, Learner, LogisticHybrid, learn
-from levels import in_turn
+from levels import in_turn, slow_beyond
 
 D = 12
 KINDS = ("plain", "shifted", "correlated", "rescaled", "constant columns", "constant target", "short", "wide", "all")
@@ -76,6 +76,7 @@ def conversation(learner, X, y):
         learner.tell(id_, X[id_, indices], y[id_])
 
 
+@slow_beyond(2)
 @in_turn("algorithm,kind", examples("algorithm"), KINDS)
 def test_requests_are_within_the_budget_and_contain_the_support(algorithm, kind):
     learner, bought = learner_of(algorithm, kind)
@@ -91,6 +92,7 @@ def test_requests_are_within_the_budget_and_contain_the_support(algorithm, kind)
     assert learner.meter.examples <= len(y)
 
 
+@slow_beyond(2)
 @in_turn("algorithm,kind,known", examples("algorithm"), KINDS, [True, False])
 def test_running_is_asking_and_telling(algorithm, kind, known):
     asked, _ = learner_of(algorithm, kind, known)
@@ -103,6 +105,7 @@ def test_running_is_asking_and_telling(algorithm, kind, known):
     assert everything(ran.final_state()) == everything(asked.final_state())
 
 
+@slow_beyond(2)
 @in_turn("algorithm,kind", examples("algorithm"), KINDS)
 def test_results_are_finite_affordable_and_repeatable(algorithm, kind):
     first, second = run(algorithm, kind), run(algorithm, kind)
@@ -136,6 +139,7 @@ def test_states_are_frozen_and_nothing_is_changed_in_them(algorithm):
     assert len(kept) > 10
 
 
+@slow_beyond(2)
 @in_turn("algorithm,told", examples("algorithm"), [0, 1, 33, 100, 401])
 def test_a_stored_learner_goes_on_to_the_same_end(algorithm, told, tmp_path):
     X, y = table("plain")
@@ -153,6 +157,7 @@ def test_a_stored_learner_goes_on_to_the_same_end(algorithm, told, tmp_path):
     assert everything(again) == everything(whole)
 
 
+@slow_beyond(3)
 @in_turn("algorithm,kind", examples("algorithm"), KINDS)
 def test_answers_of_any_order_and_none_at_all(algorithm, kind):
     """Backwards, by three, one in seven skipped: as if the others were the stream."""
@@ -209,6 +214,7 @@ def test_no_example_at_all(algorithm):
     assert algorithm.failure_reason(ran.learner.state)
 
 
+@slow_beyond(2)
 @every
 def test_the_learning_curve_covers_what_was_learned(algorithm):
     ran = run(algorithm, "plain")
@@ -243,6 +249,7 @@ def test_a_target_that_makes_no_sense_changes_nothing(algorithm, y):
     learner.tell(id_, X[id_, indices], 0.0)
 
 
+@slow_beyond(3)
 @every
 def test_no_coefficients_are_the_null_model(algorithm):
     """With k = 0 the prediction is that of no attribute, and the budget is kept all the same."""

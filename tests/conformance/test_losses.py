@@ -15,7 +15,7 @@ from sklearn.metrics import get_scorer, mean_pinball_loss, mean_tweedie_deviance
 from hardthresh import losses
 from hardthresh.core import CapabilityError, InvalidInputError
 from hardthresh.losses import Logistic
-from levels import draws
+from levels import draws, slow_beyond
 
 POINTWISE = examples("loss", where=lambda loss: isinstance(loss, losses.Loss))
 every = pytest.mark.parametrize("loss", POINTWISE)
@@ -160,6 +160,7 @@ def test_the_link_is_the_inverse_of_the_mean(loss, target):
     np.testing.assert_allclose(loss.mean(np.array([loss.link(target)])), target, rtol=1e-14)
 
 
+@slow_beyond(5)
 @every
 def test_d2_compares_with_the_best_constant(loss):
     rng = np.random.default_rng(0)

@@ -47,7 +47,7 @@ from hardthresh.solvers import (
     WorkingSet,
 )
 from hardthresh.steps import Backtracking, ExactLineSearch
-from levels import in_turn, reaches
+from levels import in_turn, reaches, slow_beyond
 
 every = pytest.mark.parametrize("solver", examples("solver"))
 TUNED = examples("solver", where=needs_no_number)
@@ -156,6 +156,7 @@ def standardized(problem, weights=None):
 # --- the contract, on every objective and constraint -----------------------------------------------------------------
 
 
+@slow_beyond(6)
 @every_problem
 def test_a_trajectory_keeps_the_contract(solver, objective, constraint):
     """Feasible and true at every state, resumed and repeated bit for bit, and lower in the end, or at every step."""
@@ -273,6 +274,7 @@ def test_states_are_immutable(solver, loss):
     assert not any(np.shares_memory(a, b) for a, b in pairwise(arrays) if a is not b)
 
 
+@slow_beyond(8)
 @of_losses("solver,loss", examples("solver"))
 def test_a_stored_run_goes_on_to_the_same_answer(solver, loss):
     objective, constraint = planted(loss).model(), Sparsity(4)
@@ -291,6 +293,7 @@ def test_a_stored_run_goes_on_to_the_same_answer(solver, loss):
         np.testing.assert_array_equal(both, straight.history["step"])
 
 
+@slow_beyond(10)
 @of_losses("solver,loss", TUNED)
 def test_the_truth_is_found(solver, loss):
     problem = planted(loss)
@@ -303,6 +306,7 @@ def test_the_truth_is_found(solver, loss):
         assert abs(run.w[-1] - np.mean(problem.y + 3.0)) < 1e-2
 
 
+@slow_beyond(4)
 @of_losses("solver,loss", TUNED)
 def test_any_start_will_do(solver, loss):
     problem = planted(loss)
@@ -317,6 +321,7 @@ def test_any_start_will_do(solver, loss):
 # --- promises: invariances -------------------------------------------------------------------------------------------
 
 
+@slow_beyond(6)
 @of_losses("solver,loss,centred", examples("solver"), [False, True])
 def test_a_permutation_of_the_columns_permutes_the_answer(solver, loss, centred):
     problem = planted(loss)
@@ -333,6 +338,7 @@ def test_a_permutation_of_the_columns_permutes_the_answer(solver, loss, centred)
     np.testing.assert_allclose(other.w, one.w[order], rtol=1e-4, atol=1e-5)
 
 
+@slow_beyond(8)
 @of_losses("solver,loss,factor", TUNED, [1e-6, 1e-3, 1e3, 1e6])
 def test_the_scale_of_the_columns_does_not_matter(solver, loss, factor):
     problem = planted(loss)
@@ -352,6 +358,7 @@ def test_the_scale_of_the_target_does_not_matter(solver, factor):
     np.testing.assert_allclose(scaled.w / factor, plain.w, rtol=1e-4, atol=1e-5)
 
 
+@slow_beyond(6)
 @of_losses("solver,loss,centred", TUNED, [False, True])
 def test_weights_are_repetitions(solver, loss, centred):
     problem = planted(loss)
@@ -370,6 +377,7 @@ def test_weights_are_repetitions(solver, loss, centred):
     np.testing.assert_allclose(one.w, other.w, rtol=1e-4, atol=1e-5)
 
 
+@slow_beyond(6)
 @of_losses("solver,loss", TUNED)
 def test_rows_given_twice_change_nothing(solver, loss):
     problem = planted(loss)
@@ -380,6 +388,7 @@ def test_rows_given_twice_change_nothing(solver, loss):
     np.testing.assert_allclose(one.w, other.w, rtol=1e-4, atol=1e-5)
 
 
+@slow_beyond(8)
 @of_losses("solver,loss,centred", TUNED, [False, True])
 def test_a_row_of_no_weight_is_as_good_as_absent(solver, loss, centred):
     problem = planted(loss)
@@ -404,6 +413,7 @@ def test_a_row_of_no_weight_is_as_good_as_absent(solver, loss, centred):
 # --- promises: monotone, dtypes, libraries, storage ------------------------------------------------------------------
 
 
+@slow_beyond(5)
 @pytest.mark.parametrize(("solver", "objective", "constraint"), problems(MONOTONE if reaches("pairs") else FAR))
 def test_monotone_solvers_never_go_up(solver, objective, constraint):
     for w0 in (None, ramp(objective, 3.0)):
@@ -423,6 +433,7 @@ def test_monotone_solvers_never_go_up_where_rounding_is_all_there_is(solver, shi
         assert (np.diff(values) <= 0).all()
 
 
+@slow_beyond(6)
 @of_losses("solver,loss,centred", examples("solver"), [False, True])
 def test_float32_stays_float32(solver, loss, centred):
     problem = planted(loss, dtype=np.float32)
@@ -438,6 +449,7 @@ def test_float32_stays_float32(solver, loss, centred):
     np.testing.assert_array_equal(run.support[:4], problem.support)
 
 
+@slow_beyond(4)
 @of_losses("solver,loss,library", examples("solver"), OTHER_LIBRARIES)
 def test_other_array_libraries_find_the_same_support(solver, loss, library):
     problem = planted(loss)
@@ -451,6 +463,7 @@ def test_other_array_libraries_find_the_same_support(solver, loss, library):
     assert isinstance(run.value, float)
 
 
+@slow_beyond(3)
 @of_losses("solver,loss,library", examples("solver", where=takes_bounds), OTHER_LIBRARIES)
 def test_other_array_libraries_with_an_intercept_and_bounds(solver, loss, library):
     problem = planted(loss)
@@ -479,6 +492,7 @@ STORAGES = {
 }
 
 
+@slow_beyond(6)
 @of_losses("solver,loss,centred,storage", examples("solver"), [False, True], list(STORAGES))
 def test_how_the_data_are_stored_does_not_matter(solver, loss, centred, storage):
     problem, stored = planted(loss), planted(loss)
@@ -493,6 +507,7 @@ def test_how_the_data_are_stored_does_not_matter(solver, loss, centred, storage)
     np.testing.assert_allclose(one.w, other.w, rtol=1e-4, atol=1e-5)
 
 
+@slow_beyond(10)
 @every
 def test_a_memory_map_will_do(solver, tmp_path):
     problem = planted()
@@ -517,6 +532,7 @@ def test_no_budget_means_no_coefficient(solver, loss):
     np.testing.assert_array_equal(run.support, constraint.free)
 
 
+@slow_beyond(4)
 @in_turn("solver,k", TUNED, [40, 41, 1000])
 def test_a_large_budget_is_least_squares(solver, k):
     problem = planted()
@@ -568,6 +584,7 @@ def test_odd_shapes(solver, loss, shape):
         assert np.nanmin(run.history["value"]) <= objective.value(objective.zeros())
 
 
+@slow_beyond(8)
 @of_losses("solver,loss", TUNED)
 def test_constant_and_duplicate_columns(solver, loss):
     problem = planted(loss)
@@ -590,6 +607,7 @@ def test_constant_and_duplicate_columns(solver, loss):
     assert twins & chosen
 
 
+@slow_beyond(6)
 @pytest.mark.parametrize("solver", [solver for solver in TUNED if takes_loss(solver.values[0], "logistic")])
 def test_separable_classes_stay_finite(solver):
     X = np.random.default_rng(6).standard_normal((60, 30))

@@ -40,6 +40,7 @@ def test_the_end_of_a_run_is_stationary_from_its_smallest_L_on(constraint, solve
         assert not reference_is_stationary(constraint, at, L, tol=left)
 
 
+@pytest.mark.slow
 def test_most_exact_constraints_have_something_to_leave_out():
     """Else the test above would say little."""
     runs = [converged_run(parameter.values[0], HardThresholdingPursuit()) for parameter in exact.args[1]]

@@ -53,6 +53,7 @@ def first_hits(values, start, best):
     return [int(np.argmax(gaps <= level)) if (gaps <= level).any() else inf for level in (1e-1, 1e-2, 1e-3, 1e-6)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "expected"), [(SparsePolyak, [12, 23, 36, 122]), (Polyak, [18, 39, 70, inf])], ids=["sparse", "classical"]
 )

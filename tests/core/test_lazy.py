@@ -74,6 +74,7 @@ def test_arithmetic_is_that_of_floats(operation, a, b):
         assert type(result.get()) is type(operation(a, b))
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_factor_of_an_array_is_the_same_on_the_device_as_on_the_host(dtype):
@@ -220,6 +221,7 @@ def test_a_choice_divides_only_where_its_condition_holds(a):
     assert torch.equal(choose_array(lazy(a) > 0.0, u, v), u if a > 0.0 else v)
 
 
+@pytest.mark.slow
 def test_a_sum_of_many_terms_neither_recurses_nor_keeps_them():
     """A counter that is carried from iteration to iteration, which nobody reads on the host."""
     terms, total, chosen = [], 0.0, 0

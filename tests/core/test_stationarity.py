@@ -128,6 +128,7 @@ def test_lemma_1_and_definition_2_agree_on_integers():
     assert min(seen.values()) >= 200, seen
 
 
+@pytest.mark.slow
 def test_the_formula_and_the_bisection_agree():
     """A bound that never holds sends the same question the other way."""
     rng = np.random.default_rng(1)

@@ -256,6 +256,7 @@ def counts_with_a_dummy(seed=0, n=200):
     return X, y
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("tol", [1e-4, 1e-8, 1e-12])
 @pytest.mark.parametrize("solver", [None, IHT(), HardThresholdingPursuit()], ids=lambda s: type(s).__name__)

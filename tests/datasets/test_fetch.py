@@ -177,6 +177,7 @@ def test_musk_knows_its_molecules(mirror: Path) -> None:
     assert len(np.unique(groups)) == 92
 
 
+@pytest.mark.slow
 def test_responses_are_the_documented_ones(mirror: Path) -> None:
     assert datasets.fetch_tecator().target[:3].tolist() == [22.5, 40.1, 8.4]  # fat, not moisture or protein
     assert datasets.fetch_riboflavin().target.min() == pytest.approx(-9.966, abs=5e-4)

@@ -232,6 +232,7 @@ def test_tecator_of_openml(openml: Any) -> None:
     assert found.target_names.tolist() == ["fat"]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:A network error", "ignore:Invalid cache")
 @pytest.mark.parametrize("place", ["nowhere/", "truncated/", "silent/"])
 def test_openml_fails(place: str, openml: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -334,6 +334,7 @@ def unlike(change, n_rows=60):
     return dd.from_delayed(lazy, meta=parts[0].iloc[:0], verify_meta=False), parts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("change", "message"), UNLIKE.values(), ids=UNLIKE)
 @pytest.mark.parametrize("on", ["here", "cluster"])
 def test_a_partition_of_other_columns_is_named(on, change, message, request):
@@ -500,6 +501,7 @@ def expected():
 KINDS = ["lazy", "persisted", "files", "memory", "y in memory", "F order", "misaligned", "scattered", "rechunked"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leaf_size", at("pairs", [8, 1]))
 def test_estimated_parameters_on_a_cluster_have_the_bits_of_one_process(client, kept_here, leaf_size):
     """Check 4 of scale.md for the scale of the noise: quantiles and residuals of rows on workers."""
@@ -525,6 +527,7 @@ def test_a_cluster_has_the_bits_of_one_process(client, tmp_path, kind):
 FOLD_BITS = ("coef_", "grid_scores_", "selection_frequency_")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(
     ("classes", "column"),
@@ -546,6 +549,7 @@ def test_folds_on_a_cluster_have_the_bits_of_one_process(client, classes, column
         assert_array_equal(getattr(there, name), getattr(here, name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leaf_size", at("pairs", [8, 1]))
 @pytest.mark.parametrize("classes", [True, *at("pairs", [False])], ids=lambda there: "yes" if there else "no")
 def test_halves_on_a_cluster_have_the_bits_of_one_process(client, classes, leaf_size):
@@ -564,6 +568,7 @@ def test_halves_on_a_cluster_have_the_bits_of_one_process(client, classes, leaf_
     assert there.estimator_.coef_.tobytes() == here.estimator_.coef_.tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leaf_size", at("pairs", [8, 1]))
 def test_intervals_of_a_split_on_a_cluster_have_the_bits_of_one_process(client, leaf_size):
     """Check 4 of scale.md for ``inference(kind="split")``."""
@@ -577,6 +582,7 @@ def test_intervals_of_a_split_on_a_cluster_have_the_bits_of_one_process(client, 
     assert repr(there.to_dict()) == repr(here.to_dict())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", at("pairs", ["lazy", "persisted", "files", "memory"]))
 def test_blocks_may_be_changed_where_they_are(client, tmp_path, kind):
     X, y, weight, offset = table()
@@ -587,11 +593,13 @@ def test_blocks_may_be_changed_where_they_are(client, tmp_path, kind):
     assert run_everything(engine) == expected()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leaf_size", at("pairs", [1, 8, 64]))
 def test_leaves_of_any_size_have_the_same_bits(client, leaf_size):
     assert run_everything(DaskEngine(blocks_of("lazy", None), leaf_size=leaf_size)) == expected()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_workers", at("pairs", [1, 4]))
 def test_any_number_of_workers_has_the_same_bits(cluster, client, n_workers):
     cluster.scale(n_workers)
@@ -627,6 +635,7 @@ def test_kept_rows_that_are_large_stay_on_the_workers(client, monkeypatch):
             assert isinstance(kept, KeptRows) == here
 
 
+@pytest.mark.slow
 def test_blocks_without_rows_are_kept_as_such(client, kept_here):
     X = table()[0]
     some = from_dask(da.from_array(X, chunks=(CHUNK, D))[da.from_array(np.arange(N) >= 8 * CHUNK, chunks=CHUNK)])
@@ -663,6 +672,7 @@ def ours(cluster):
     return [key for key in cluster.scheduler.tasks if "hardthresh-" in str(key)]
 
 
+@pytest.mark.slow
 def test_a_reading_has_few_tasks(client):
     """Check 7: at most 1.2 for each leaf, and 16."""
     engine = DaskEngine(from_dask(da.zeros((128 * 4, 3), chunks=(4, 3))), leaf_size=8)
@@ -677,6 +687,7 @@ def halted(X, y, weight, offset, number, folder):
     return (X.sum(axis=0, dtype=np.float64),)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leaf_size", [1, *at("pairs", [8])])
 def test_a_reading_tells_of_each_leaf_that_is_done(client, tmp_path, leaf_size):
     """Before the others are: so the rate and the time that is left are known within a reading."""
@@ -700,6 +711,7 @@ def test_a_reading_tells_of_each_leaf_that_is_done(client, tmp_path, leaf_size):
     assert_array_equal(sums[0], table()[0].sum(axis=0, dtype=np.float64))
 
 
+@pytest.mark.slow
 def test_leaves_suit_the_workers():
     tiny = from_dask(da.zeros((6400, 3), chunks=(4, 3)))
     large = from_dask(da.zeros((6400 * 4096, 300), chunks=(4096, 300), dtype=np.float32))  # 5 MB each: 8 are too many
@@ -718,6 +730,7 @@ def test_leaves_suit_the_workers():
     assert sparse.rows_in(1000, 400) == 10  # once a reading has found chunks of 4 rows and 400 bytes
 
 
+@pytest.mark.slow
 def test_nothing_is_left_on_the_workers(cluster, client):
     engine = DaskEngine(blocks_of("y in memory", None))
     with engine.keep(first_columns, 5) as kept:
@@ -858,6 +871,7 @@ def test_a_block_that_kills_its_workers_is_named(impatient, client):
     assert engine.sweep(gram)[0].shape == (100, 100)  # the engine can go on
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize(
     ("model", "beside", "n"), [(SparseLinearRegression, "file", 20_000), (SparseLogisticRegression, "memory", 4000)]
@@ -888,6 +902,7 @@ def test_arrays_of_this_process_are_sent_once(client, model, beside, n, tmp_path
     assert found.coef_.tobytes() == here.coef_.tobytes()
 
 
+@pytest.mark.slow
 def test_tasks_are_named_by_their_blocks(client):
     """Also those that make chunks; what all chunks need is nobody's."""
     X = da.ones((100, 3), chunks=(10, 3))
@@ -909,6 +924,7 @@ def fails_at_first(X, y, weight, offset, number, folder):
     return (X.sum(axis=0, dtype=np.float64),)
 
 
+@pytest.mark.slow
 def test_a_task_that_fails_is_tried_again(client, tmp_path):
     engine = DaskEngine(from_arrays(np.ones((400, 3)), rows=10), leaf_size=1)
     assert_array_equal(engine.sweep(fails_at_first, NUMBER, str(tmp_path))[0], [400, 400, 400])
@@ -937,6 +953,7 @@ def small_cluster():
         yield cluster, client
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["workers", "scheduler"])
 def test_when_the_cluster_is_gone_the_state_of_the_run_is_not(small_cluster, what):
     cluster, client = small_cluster
@@ -968,6 +985,7 @@ def test_data_that_differ_between_readings_are_noticed(client):
             assert bits(persisted.sweep(gram)) == bits(persisted.sweep(gram))
 
 
+@pytest.mark.slow
 def test_chunks_that_are_too_large_are_warned_of(client):
     X = da.zeros((200_000, 100), chunks=(150_000, 100))  # 120 MB, on workers of 400 MB
     with pytest.warns(UserWarning, match=r"a block takes 120 MB, more than .* \(400 MB\); .* 125,000 rows, "):
@@ -980,6 +998,7 @@ def other_kernel(kernel):
     worker.kernel_name = lambda: kernel
 
 
+@pytest.mark.slow
 def test_workers_with_different_kernels_are_warned_of_once(client):
     engine = DaskEngine(blocks_of("lazy", None), leaf_size=1)
     for worker, kernel in zip(client.scheduler_info()["workers"], ("Haswell", "SkylakeX"), strict=True):
@@ -994,6 +1013,7 @@ def test_workers_with_different_kernels_are_warned_of_once(client):
         client.run(other_kernel, kernel_name())  # that of this machine
 
 
+@pytest.mark.slow
 def test_a_client_is_needed(client):
     with pytest.raises(InvalidInputError, match=r"a leaf has 1, 8, 64, ... blocks, got 5"):
         DaskEngine(blocks_of("lazy", None), leaf_size=5).sweep(gram)
@@ -1037,6 +1057,7 @@ def model_bits(model):
     return model.coef_.tobytes(), np.asarray(model.intercept_).tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", FITS)
 def test_without_a_client_a_fit_reads_the_blocks_here(loss):
     lazy, y, X = problem(loss)
@@ -1050,6 +1071,7 @@ def test_without_a_client_a_fit_reads_the_blocks_here(loss):
     assert_allclose(score(lazy).compute(), score(X), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize(("loss", "most"), [("squared", 0), ("logistic", 0), ("logistic", 1 << 28)])
 def test_a_fit_on_a_cluster_has_the_bits_of_one_process(client, monkeypatch, loss, most):
@@ -1062,6 +1084,7 @@ def test_a_fit_on_a_cluster_has_the_bits_of_one_process(client, monkeypatch, los
     assert model.score(lazy, y) == serial_fit(loss).score(Serial(from_dask(lazy, y)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", at("pairs", [*FITS]))
 @pytest.mark.parametrize("kind", ["persisted", "unknown", "leaf 8"])
 def test_a_fit_has_the_same_bits_however_the_table_comes(client, loss, kind):
@@ -1106,6 +1129,7 @@ class Killing:
         return self.engine.sweep(*args, **kwargs)
 
 
+@pytest.mark.slow
 def test_a_data_frame_is_fitted_by_name(client):
     _, y, X = problem("squared")
     pd = pytest.importorskip("pandas")
@@ -1119,6 +1143,7 @@ def test_a_data_frame_is_fitted_by_name(client):
     )
 
 
+@pytest.mark.slow
 def test_a_model_without_blocks_says_so(client):
     lazy, y, _ = problem("squared")
     with pytest.raises(CapabilityError, match="is not fitted to tables in blocks"):

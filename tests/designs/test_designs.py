@@ -17,7 +17,7 @@ from hardthresh.core.meter import Meter
 from hardthresh.designs import DenseDesign, SparseDesign, Standardized, as_design, centred_block, dense, standardize
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import minimize
-from levels import draws
+from levels import draws, slow_beyond
 from matrices import WEIGHTS, assert_is, like, strict, torch
 
 N = 9
@@ -94,6 +94,7 @@ def explicit(X, weights, scale, intercept):
     return np.column_stack([centred, np.ones(len(X))]) if intercept else centred
 
 
+@slow_beyond(11)
 @storages
 @widths
 @pytest.mark.parametrize("scale", [True, False])

@@ -156,6 +156,7 @@ def test_bits_do_not_depend_on_the_number_of_threads(either, tmp_path, monkeypat
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.slow
 @at_most(1)
 def test_fits_are_those_of_the_matrix(either, tmp_path):
     """Least squares and cases with covariates, given and chosen numbers, weights, folds, predictions and storage."""
@@ -343,6 +344,7 @@ def test_stochastic_solvers_refuse_a_file(tmp_path):
     assert LinearModel(SideBySide([DenseDesign(np.eye(30)), DenseDesign(np.eye(30))]), y).rows is not None
 
 
+@pytest.mark.slow
 def test_models_of_a_path_share_readings(tmp_path, monkeypatch):
     """Cases and controls with EBIC: 18 readings for the 22 models that are compared; one by one these took 67."""
     copies, read = draw(300, 3000), []
@@ -433,6 +435,7 @@ def test_a_ridge_proves_a_bound_of_a_file(tmp_path):
     assert found.lower_bound == pytest.approx(same.lower_bound, rel=1e-6)
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("name", ["hapmap_chr10", "mice_genotypes"])
 def test_real_genotypes_give_the_fit_of_the_matrix(tmp_path, name):
@@ -463,6 +466,7 @@ def test_a_simulated_trait_of_another_package():
     assert len(large) == len(effects) - 1 == 7
 
 
+@pytest.mark.slow
 def test_pure_python_gives_the_same_products(tmp_path):
     """HARDTHRESH_PURE=1."""
     path = write(tmp_path / "x.bed", draw(101, 30))

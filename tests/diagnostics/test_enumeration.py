@@ -37,6 +37,7 @@ def test_against_one_support_at_a_time(k):
     assert found.subsets == len(values)
 
 
+@pytest.mark.slow
 def test_many_supports_come_in_batches():
     X = np.random.default_rng(0).standard_normal((30, 24))
     found = restricted_constants(X, 6)

@@ -11,6 +11,7 @@ from scipy.linalg import hadamard
 from hardthresh.arrays import top_k
 from hardthresh.core import InvalidInputError
 from hardthresh.diagnostics import limited_guarantee, limited_plan
+from levels import slow_beyond
 
 # independent attributes of +-1: E x x' = I, so that L = mu = 2 on any of them, and no attribute exceeds 1
 SIGNS = {"smoothness": 2.0, "strong_convexity": 2.0, "noise": 0.5}
@@ -149,6 +150,7 @@ def exploit(rng, X, theta, truth, noise, step, batch):
     return theta
 
 
+@slow_beyond(1)
 @pytest.mark.parametrize("noise", [0.0, 0.5, 30.0])
 def test_theorem_4_1_holds_where_all_its_assumptions_do(noise):
     """The rows of a Hadamard matrix, drawn uniformly: E x x' = I exactly, entries +-1. Batches of more than 10^9."""
@@ -181,6 +183,7 @@ def test_theorem_4_1_holds_where_all_its_assumptions_do(noise):
     assert held == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.5, 30.0])
 def test_theorem_4_4_holds_where_all_its_assumptions_do(noise):
     """The first rounds of a hybrid with the batches of its plan, from a support without the attribute that counts."""

@@ -178,6 +178,7 @@ def test_values_on_all_examples_have_no_error_for_any_projection(method, clip):
     assert found.value_errors.max() < 1e-14
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("ratio", ["paper", "full", "model"])
 def test_errors_are_measured_where_the_square_of_the_clipping_level_underflows(ratio):

@@ -51,6 +51,7 @@ def test_a_curvature_below_zero_is_said_to_be():
     assert found.strong_convexity == pytest.approx(-2.0)
 
 
+@pytest.mark.slow
 @at_most(4)
 @pytest.mark.parametrize("seed", range(9))
 @pytest.mark.parametrize("k", [1, 2, 3])
@@ -64,6 +65,7 @@ def test_against_all_supports(seed, k):
     assert found.condition == found.smoothness / found.strong_convexity <= most / least * ROUNDING**2
 
 
+@pytest.mark.slow
 @at_most(4)
 @pytest.mark.parametrize("seed", range(6))
 def test_nearly_collinear_columns(seed):
@@ -75,6 +77,7 @@ def test_nearly_collinear_columns(seed):
     assert least / ROUNDING <= found.strong_convexity <= 2.5 * least
 
 
+@pytest.mark.slow
 @at_most(5)
 @pytest.mark.parametrize("seed", range(6))
 def test_an_operator_without_columns(seed):
@@ -85,6 +88,7 @@ def test_an_operator_without_columns(seed):
     assert least / ROUNDING <= found.strong_convexity <= 1.5 * least
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [1, 1.5, 3])
 def test_the_factor_multiplies_the_budget(factor):
     X, y = ar1(4)
@@ -120,6 +124,7 @@ def test_two_equal_columns_of_many_are_found():
     assert (found.strong_convexity, found.condition) == (0.0, inf)
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_logistic_at_a_point(seed):
@@ -157,6 +162,7 @@ def test_free_coordinates_and_bounds():
     assert least / ROUNDING <= found.strong_convexity <= 1.5 * least
 
 
+@pytest.mark.slow
 def test_matrices_of_low_rank():
     rng = np.random.default_rng(0)
     A = rng.standard_normal((60, 4, 4)) * np.linspace(0.5, 2, 4)

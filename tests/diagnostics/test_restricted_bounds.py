@@ -47,6 +47,7 @@ def test_orthogonal_columns_close_the_interval():
     assert found.strong_convexity == pytest.approx((1.0, 1.0))
 
 
+@pytest.mark.slow
 def test_few_columns_bend_less_than_all():
     """60 columns of 30 rows: all of them have a flat direction, two have not, as the discs know."""
     f = least_squares(np.random.default_rng(0).standard_normal((3000, 400)))
@@ -65,6 +66,7 @@ def test_the_inner_ends_are_those_of_the_search():
     assert found.strong_convexity[1] == searched.strong_convexity
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("tried", [20_000, 0])
 def test_the_rounding_of_single_precision_is_not_convexity(monkeypatch, tried):

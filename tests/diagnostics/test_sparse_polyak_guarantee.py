@@ -14,7 +14,7 @@ from hardthresh.diagnostics import sparse_polyak_guarantee, statistical_constant
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT
 from hardthresh.steps import AdaptiveSparsePolyak, SparsePolyak
-from levels import at_most
+from levels import at_most, slow_beyond
 
 
 def test_theorem_1_by_hand():
@@ -103,6 +103,7 @@ def test_harder_problems_are_promised_less(theorem):
         assert (more > less).any()
 
 
+@slow_beyond(1)
 @at_most(2)
 @pytest.mark.parametrize(("kappa", "noise"), [(1.0, 0.0), (1.0, 0.02), (1.1, 0.02), (1.1, 0.0)])
 def test_theorem_1_holds_along_a_run_that_satisfies_it(kappa, noise):
@@ -146,6 +147,7 @@ def test_theorem_1_holds_along_a_run_that_satisfies_it(kappa, noise):
         np.testing.assert_allclose(squares[1:20] / squares[:19], 0.81, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_theorem_2_holds_along_a_run_that_satisfies_it():
     """As above with kappa = 1, where the budget is 480^2 = 230,400; a bound of 30 too low is learned away."""
     k, d = 230_400, 300_000

@@ -37,6 +37,7 @@ def criterion_by_hand(case, X, y, k, n, weight=None, **settings):
     return misfit + size * log(n) + 2 * log(comb(X.shape[1], k))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [None, 0.2])
 def test_the_number_minimises_the_criterion_by_hand(plain, alpha):
     X, y = plain.data(noise=0.5)
@@ -47,6 +48,7 @@ def test_the_number_minimises_the_criterion_by_hand(plain, alpha):
     assert model.best_n_nonzero_coefs_ == model.n_nonzero_coefs_ == np.argmin(expected) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "d"), [(60, 12), (100, 40), (200, 500), (60, 2000)])
 @nothing_found
 def test_as_many_are_compared_as_the_rows_allow(plain, n, d):
@@ -66,6 +68,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.slow
 @at_most(2)
 @in_turn("name,kind", list(SETTINGS), ["dense", "sparse", "float32", "weights", "offset"])
 @nothing_found
@@ -87,6 +90,7 @@ def test_the_fit_is_that_of_the_number_alone(plain, name, kind):
     assert str(model.certificate(X, y, **given)) == str(again.certificate(X, y, **given))
 
 
+@pytest.mark.slow
 @at_most(2)
 @nothing_found
 def test_groups_are_chosen_by_the_same_criterion(plain):
@@ -142,6 +146,7 @@ def test_nothing_found_is_said_and_the_model_predicts_the_mean():
         ht.SparseLinearRegression(groups=np.arange(30) // 3).fit(X, y)
 
 
+@pytest.mark.slow
 @nothing_found
 def test_weights_are_repetitions(plain):
     X, y = plain.data(noise=0.5)
@@ -154,6 +159,7 @@ def test_weights_are_repetitions(plain):
     assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("total", [1.0, 1e-200, 59.0])
 def test_weights_that_are_no_repetitions_count_as_so_many_rows(plain, total):
     X, y = plain.data(noise=0.5)
@@ -253,6 +259,7 @@ def test_separated_classes_are_not_nothing():
 # what a fit leaves behind
 
 
+@pytest.mark.slow
 def test_a_choice_is_kept_pickled_and_stored(plain, tmp_path):
     X, y = plain.data(noise=0.5)
     model = plain.new().fit(X, y)
@@ -264,6 +271,7 @@ def test_a_choice_is_kept_pickled_and_stored(plain, tmp_path):
         assert str(again.certificate(X, y)) == str(model.certificate(X, y))
 
 
+@pytest.mark.slow
 def test_another_fit_leaves_nothing_of_the_choice(plain):
     X, y = plain.data(noise=0.5)
     model = plain.new().fit(X, y)
@@ -301,6 +309,7 @@ def as_version_1(model, path, **parameters):
     path.write_text(json.dumps(document))
 
 
+@pytest.mark.slow
 @nothing_found
 def test_models_of_before_load_with_the_tenth_that_none_stood_for(plain, tmp_path):
     if schemas()[f"estimator/{plain.name}"].version < 4:

@@ -29,6 +29,7 @@ def sets(found):
     return [each.numbers for each in found.supports]
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("kind", ["squared", *turn([kind for kind in KINDS if kind != "squared"], "supports")])
 def test_readings_do_not_grow_with_the_number_of_supports(kind):
@@ -54,6 +55,7 @@ def test_they_have_the_same_bits_on_each_engine(kind):
     assert model.fit(Threads(table, 3)).alternatives(most=30).supports == first.supports
 
 
+@pytest.mark.slow
 def test_kept_columns_are_there_for_questions_and_gone_with_the_model(monkeypatch):
     """Those of a fit that are not large, and those that were asked for: else each question would read the table."""
     made = []
@@ -71,6 +73,7 @@ def test_kept_columns_are_there_for_questions_and_gone_with_the_model(monkeypatc
     assert not any(each.alive for each in open_files)
 
 
+@pytest.mark.slow
 def test_of_known_products_nothing_is_read():
     model, X, y = data("squared", d=200)
     plain = model.fit(X, y).alternatives()

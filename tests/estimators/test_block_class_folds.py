@@ -41,6 +41,7 @@ def data(seed=0, q=3, n=N, d=D, dtype=np.float64):
     return X.astype(dtype), y, weight, offset, rng.integers(FOLDS, size=n)
 
 
+@pytest.mark.slow
 def test_tables_have_the_comparison_of_rows_in_memory():
     """Check 3 of scale.md: chosen k, support and held-out scores, of ten tables at the level all.
 
@@ -68,6 +69,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_settings_are_those_in_memory(setting):
@@ -207,6 +209,7 @@ def test_a_fold_that_trains_without_a_class_is_refused():
         SparseLogisticRegressionCV().fit(from_arrays(X, y, fold=np.where(y == "cat", 2, fold % 2), rows=256))
 
 
+@pytest.mark.slow
 def test_noise_has_no_model():
     X, _, _, _, fold = data()
     y = LABELS[np.random.default_rng(9).integers(0, 3, N)]

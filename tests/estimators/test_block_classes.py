@@ -60,6 +60,7 @@ SETTINGS = {
 pytestmark = pytest.mark.filterwarnings("ignore:1 constant column")
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("q", [3, 4])
 def test_twenty_tables_have_the_model_of_rows_in_memory(q):
@@ -75,6 +76,7 @@ def test_twenty_tables_have_the_model_of_rows_in_memory(q):
     assert max(readings) <= 6
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("setting", [setting for setting in SETTINGS if setting != "auto" or reaches("pairs")])
 def test_settings_are_those_in_memory(setting):
@@ -88,6 +90,7 @@ def test_settings_are_those_in_memory(setting):
         assert blocked.history_["readings"][-1] <= 8
 
 
+@pytest.mark.slow
 def test_predictions_scores_and_certificates_are_those_in_memory():
     X, y, weight, offset = data(q=4)
     blocks = from_arrays(X, y, weight, offset, rows=512)
@@ -116,6 +119,7 @@ MOST_READINGS = {
 }
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("setting", MOST_READINGS)
 def test_refits_and_second_derivatives_along_steps_read_nothing(setting):
@@ -132,6 +136,7 @@ def test_refits_and_second_derivatives_along_steps_read_nothing(setting):
     assert engine.readings - before <= 4
 
 
+@pytest.mark.slow
 def test_a_start_at_which_losses_are_saturated_takes_few_evaluations(monkeypatch):
     """Of three rows of a class the pilot has two, which its columns separate: without a ridge the fit made 47,000."""
     rng, calls, sums = np.random.default_rng(5), [], KeptColumns.sums
@@ -153,6 +158,7 @@ def test_a_start_at_which_losses_are_saturated_takes_few_evaluations(monkeypatch
     assert_same_model(blocked, clone(model).fit(X, y))
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("storage", ["float32", "sparse", "beside", "far", "one block"])
 def test_storage_changes_nothing(storage):
@@ -207,6 +213,7 @@ def test_bits_are_those_of_a_cluster():
     assert {bits(other) for other in (model, *others)} == {bits(serial)}
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("first", [1, 2, *at("pairs", [3])])
 def test_a_class_of_a_later_block_is_found(first):
@@ -221,6 +228,7 @@ def test_a_class_of_a_later_block_is_found(first):
     assert_same_model(blocked, SparseLogisticRegression(n_nonzero_coefs=K).fit(X, y, weight, offset))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q", [2, 3])
 @pytest.mark.parametrize("alone", [True, False])
 def test_a_dummy_of_rows_of_one_class_is_told(q, alone):
@@ -254,6 +262,7 @@ def test_a_label_that_is_nan_is_found(block):
         SparseLogisticRegression(n_nonzero_coefs=2).fit(from_arrays(X, labels, rows=500))
 
 
+@pytest.mark.slow
 def test_classes_that_columns_separate():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((600, 30)), rng.integers(0, 3, 600)
@@ -314,6 +323,7 @@ def test_what_cannot_be_fitted_is_refused(model, table, error, message):
     assert log.readings == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q", [2, 3])
 def test_offsets_that_are_no_numbers_are_refused(q):
     """A fit to them had an answer, and so had predictions."""
@@ -332,6 +342,7 @@ def test_offsets_that_are_no_numbers_are_refused(q):
         model.predict(from_arrays(X, rows=512), wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q", [2, 3])
 def test_offsets_of_another_shape_are_refused(q):
     X, y, weight, offset = data(q=q)
@@ -348,6 +359,7 @@ def test_offsets_of_another_shape_are_refused(q):
         model.predict(from_arrays(X, rows=512), wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q", [2, 3])
 def test_predictions_refuse_chosen_columns_that_are_no_numbers(q):
     """NaN had a class; in columns that are not chosen nothing is read."""
@@ -362,6 +374,7 @@ def test_predictions_refuse_chosen_columns_that_are_no_numbers(q):
         model.predict(from_arrays(X, rows=512))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q", [2, 3])
 def test_predictions_without_the_offset_of_the_fit_are_warned_of(q):
     X, y, _, offset = data(q=q)
@@ -393,6 +406,7 @@ def test_rows_that_do_not_tell_name_the_columns_whose_products_with_a_class_are_
     assert guess.members.size == 64
 
 
+@pytest.mark.slow
 def test_halves_and_proofs_are_refused():
     X, y, *_ = data()
     with pytest.raises(CapabilityError, match="prove is not for this model of a table in blocks"):
@@ -401,6 +415,7 @@ def test_halves_and_proofs_are_refused():
         StabilitySelection(SparseLogisticRegression(n_nonzero_coefs=2)).fit(from_arrays(X, y, rows=512))
 
 
+@pytest.mark.slow
 def test_scores_count_unknown_classes_as_wrong():
     X, y, *_ = data()
     model = SparseLogisticRegression(n_nonzero_coefs=2).fit(from_arrays(X, y, rows=512))

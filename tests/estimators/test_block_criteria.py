@@ -46,6 +46,7 @@ def assert_same_choice(blocked, plain, kind):
     np.testing.assert_allclose(ours[:best], theirs[:best], rtol=1e-7, atol=1e-6)
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.filterwarnings("ignore::hardthresh.core.SearchRangeWarning")
 @in_turn("kind,seed", list(KINDS), range(len(CRITERIA)))
@@ -62,6 +63,7 @@ def test_a_criterion_chooses_what_it_chooses_in_memory(kind, seed):
     assert 1 <= log.readings <= (7 if kind == "svc" else 5)
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("kind", ["gamma", "tweedie", "huber", "svc"])
 def test_weights_offsets_and_a_ridge_count_as_in_memory(kind):
@@ -87,6 +89,7 @@ def test_the_choice_has_the_same_bits_on_other_engines(kind):
     assert one.coef_.tobytes() == other.coef_.tobytes()
 
 
+@pytest.mark.slow
 def test_a_criterion_compares_ridges_of_amounts_over_blocks():
     X, y = data("gamma", 6)
     model = ht.SparseGammaRegressionCV(criterion="bic", alphas=[0.0, 0.05])

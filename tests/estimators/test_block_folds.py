@@ -68,6 +68,7 @@ def test_targets_far_from_zero_have_the_scores_in_memory(mean, digits):
     np.testing.assert_allclose(blocks.coef_, memory.coef_, rtol=0, atol=digits)
 
 
+@pytest.mark.slow
 @at_most(6)
 @pytest.mark.filterwarnings("ignore:1 constant column")
 @pytest.mark.parametrize("setting", SETTINGS)
@@ -85,6 +86,7 @@ def test_weights_that_are_no_counts_have_their_standard_error():
     assert_same(blocked, plain)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:1 constant column")
 @pytest.mark.parametrize("storage", ["float32", "sparse", "one block", "labels"])
 def test_storage_changes_nothing(storage):
@@ -132,6 +134,7 @@ def test_a_fold_is_a_pure_function_of_seed_block_and_row():
     assert np.bincount(expected).min() > 150
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:1 constant column")
 def test_no_held_out_row_has_a_say():
     """What a fold fits is the same whatever the rows are that it holds out, noise that it chooses from among it."""
@@ -208,6 +211,7 @@ def test_a_fold_screens_by_the_residuals_of_its_own_training_rows():
     np.testing.assert_allclose(folds._slopes(fits), expected, atol=1e-9)
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.filterwarnings("ignore:1 constant column")
 @pytest.mark.parametrize(("d", "most"), [(D, 2), (400, 6)])
@@ -221,6 +225,7 @@ def test_few_readings(d, most):
     assert found.history_["readings"][-1] <= most
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.filterwarnings("ignore:1 constant column")
 @pytest.mark.parametrize("positive", [False, True])
@@ -279,6 +284,7 @@ def classes(d=30, n=1600):
     return X, np.where(u + rng.logistic(size=n) > 0, "well", "ill"), fold, rng
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.filterwarnings("ignore:1 constant column")
 @pytest.mark.parametrize(("name", "d"), [("logistic", 300), ("svc", 30)])
@@ -295,6 +301,7 @@ def test_classes_are_those_in_memory_with_the_same_folds(name, d):
     assert bits(again) == bits(blocked)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:1 constant column")
 def test_the_default_ridges_of_classes_are_those_in_memory():
     X, y, fold, _ = classes()

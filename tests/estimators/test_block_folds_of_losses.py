@@ -89,6 +89,7 @@ def chosen_pairs():
     ]
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize(("name", "setting"), chosen_pairs())
 def test_it_is_that_in_memory_with_the_same_folds(name, setting):
@@ -98,6 +99,7 @@ def test_it_is_that_in_memory_with_the_same_folds(name, setting):
     assert_same(*both(small(model, **SETTINGS[setting]), X, y, fold, weight, offset, rows=256), 3e-6)
 
 
+@pytest.mark.slow
 def test_classes_of_equal_weight_are_two_and_a_fold_of_one_class_is_refused():
     """The targets -1 and 1 of a hinge have the mean 0 then, which is in its domain and no class."""
     model, loss = LOSSES["svc"]
@@ -110,6 +112,7 @@ def test_classes_of_equal_weight_are_two_and_a_fold_of_one_class_is_refused():
         clone(model).fit(from_arrays(X, y, fold=alone, rows=64))
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("name", ["poisson", "negative binomial"])
 def test_strong_effects_are_searched_near_the_largest_fit(name):
@@ -148,6 +151,7 @@ READINGS = {
 }
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize(("name", "with_offset"), list(READINGS))
 def test_few_readings(name, with_offset):
@@ -257,6 +261,7 @@ def test_huber_regression_over_blocks_is_that_in_memory():
     assert blocked.score(from_arrays(X, y, weight, rows=256)) == pytest.approx(plain.score(X, y, weight))
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize(
     ("name", "sweeps", "hessians"), [("poisson", 3.6, 2.5), ("logistic", 2.8, 1.8), ("huber", 3.6, 2.5)]

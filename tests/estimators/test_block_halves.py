@@ -64,6 +64,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.slow
 @at_most(3)
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("d", [40, 300])
@@ -82,6 +83,7 @@ def test_least_squares_chooses_what_fits_to_the_same_halves_choose(setting, d):
     np.testing.assert_array_equal(found.estimator_.inclusion_frequencies_, found.inclusion_frequencies_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("storage", ["float32", "sparse", "one block"])
 def test_storage_changes_nothing(storage):
     X, u, rng = data(60)
@@ -103,6 +105,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_losses_choose_nearly_what_fits_choose(name):
@@ -118,6 +121,7 @@ def test_other_losses_choose_nearly_what_fits_choose(name):
     assert gaps.sum() <= 0.75 + 1e-12  # of 5: three exchanges in eight halves
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize(("delta", "most"), [(0.03, 1.0), (0.1, 1.0), (1.345, 0.5)])
 def test_a_small_delta_chooses_nearly_what_fits_choose(delta, most):
@@ -130,6 +134,7 @@ def test_a_small_delta_chooses_nearly_what_fits_choose(delta, most):
     assert selector.n_failed_ == 0
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize(("alpha", "delta"), [(0.0, 0.02), (0.5, 0.03)])
 def test_halves_whose_curvature_is_that_of_few_rows_are_counted_and_named(alpha, delta):
@@ -162,6 +167,7 @@ def test_halves_are_the_same_on_any_engine():
     assert other.inclusion_frequencies_.tobytes() != serial.inclusion_frequencies_.tobytes()
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("kind", ["squared", "logistic"])
 def test_readings_do_not_grow_with_the_number_of_halves(kind):
@@ -175,6 +181,7 @@ def test_readings_do_not_grow_with_the_number_of_halves(kind):
         assert 4 <= log.readings <= 6
 
 
+@pytest.mark.slow
 def test_halves_of_wide_tables_are_read_in_groups(monkeypatch):
     X, u, rng = data(300)
     y = np.where(u + rng.logistic(size=N) > 0, 1, 0)
@@ -349,6 +356,7 @@ def test_a_table_of_dask_is_searched_where_it_is():
     np.testing.assert_array_equal(found.transform(X), X[:, found.support_])
 
 
+@pytest.mark.slow
 def test_a_ridge_is_that_of_the_mean_loss():
     """The mean curvature of the losses, here a seventh, is part of no ridge."""
     X, _, rng = data(30)
@@ -361,6 +369,7 @@ def test_a_ridge_is_that_of_the_mean_loss():
     assert gaps.sum() <= 0.25 + 1e-12  # one exchange in eight halves; with that curvature four
 
 
+@pytest.mark.slow
 def test_a_half_does_not_hang_on_the_fit_to_all_rows():
     """With expansions at no feature to begin with, halves choose what they choose from the fit to all rows."""
     X, _, rng = data(30)

@@ -37,6 +37,7 @@ def data(seed=0, q=Q, n=N, d=D, dtype=np.float64):
     return X.astype(dtype), y, weight, offset, rng.integers(FOLDS, size=n)
 
 
+@pytest.mark.slow
 def test_ten_tables_have_the_comparison_of_rows_in_memory():
     """Check 3 of scale.md: chosen k, support and held-out scores, in two readings, with weights of zero."""
     for seed in range(10):
@@ -61,6 +62,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_settings_are_those_in_memory(setting):
@@ -69,6 +71,7 @@ def test_settings_are_those_in_memory(setting):
     assert_same(*both(model, X, y, fold, weight, offset))
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("storage", ["float32", "sparse", "one block", "labels", "one output", "equal outputs"])
 def test_storage_changes_nothing(storage):
@@ -167,6 +170,7 @@ def test_noise_has_no_model():
     assert found.support_.size == 0
 
 
+@pytest.mark.slow
 def test_a_fold_column_of_which_some_rows_lack_a_value_is_read_again():
     X, y, *_ = data(n=8 * 128)
     fold = np.repeat(np.arange(8), 128) // 2  # four blocks of eight are looked at first

@@ -57,6 +57,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("setting", ["ten tables", *SETTINGS])
 def test_halves_choose_what_fits_to_their_rows_choose(setting):
@@ -72,6 +73,7 @@ def test_halves_choose_what_fits_to_their_rows_choose(setting):
         assert (engine.readings, found.n_failed_, found.n_pairs_) == (2, 0, PAIRS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("storage", ["float32", "sparse"])
 def test_storage_changes_nothing(storage):
     X, y, weight, offset = data()

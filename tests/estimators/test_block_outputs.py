@@ -11,7 +11,7 @@ import hardthresh as ht
 from hardthresh import SparseHuberRegression, SparseLinearRegression
 from hardthresh.core import CapabilityError, InvalidInputError
 from hardthresh.designs import DaskEngine, Serial, Threads, from_arrays, from_dask
-from levels import at_most, only_at
+from levels import at_most, only_at, slow_beyond
 
 N, D, K = 2000, 60, 4
 
@@ -50,6 +50,7 @@ SETTINGS = {
 pytestmark = pytest.mark.filterwarnings("ignore:1 constant column")
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("q", [2, 3])
 def test_twenty_tables_have_the_model_of_rows_in_memory(q):
@@ -62,6 +63,7 @@ def test_twenty_tables_have_the_model_of_rows_in_memory(q):
         assert set(blocked.history_["readings"]) == {1}
 
 
+@slow_beyond(4)
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_settings_are_those_in_memory(setting):
     X, y, weight, offset = data(3)
@@ -73,6 +75,7 @@ def test_settings_are_those_in_memory(setting):
         np.testing.assert_allclose(blocked.criterion_path_, plain.criterion_path_, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_predictions_scores_and_certificates_are_those_in_memory():
     X, y, weight, offset = data(q=3)
     blocks = from_arrays(X, y, weight, offset, rows=512)

@@ -69,6 +69,7 @@ def assert_same(name, blocked, plain, tol=1e-9):
     assert blocked.converged_ == plain.converged_
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("seed", [0, *at("pairs", range(1, 10))])
@@ -96,6 +97,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize(
     ("name", "setting"),
@@ -108,6 +110,7 @@ def test_settings_are_those_in_memory(name, setting):
     assert_same(name, blocked, clone(model).fit(X, y, weight, offset), 1e-8)
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_criterion_chooses_the_number_of_features_that_it_chooses_in_memory(name):
@@ -144,6 +147,7 @@ def test_columns_that_a_pilot_has_missed_are_found():
     assert_same("noise", blocked, clone(model).fit(X, y, weight))
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("name", MODELS)
 def test_what_follows_a_fit_takes_its_parameter(name):
@@ -173,6 +177,7 @@ def test_halves_are_searched_with_the_scale_of_all_rows():
     assert found.support_.size >= 3
 
 
+@pytest.mark.slow
 def test_a_scale_of_noise_that_falls_to_zero_is_told():
     """As in memory; repeated rows are no evidence that they are exact."""
     rng = np.random.default_rng(0)
@@ -184,6 +189,7 @@ def test_a_scale_of_noise_that_falls_to_zero_is_told():
     assert not model.converged_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spoilt", [0, 5])
 def test_rows_without_noise_are_fitted_exactly_beside_outliers(spoilt):
     rng = np.random.default_rng(0)
@@ -195,6 +201,7 @@ def test_rows_without_noise_are_fitted_exactly_beside_outliers(spoilt):
     np.testing.assert_allclose(blocked.coef_[[4, 9]], [3.0, -1.0], atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:SparseQuantileRegression was fitted with an offset")
 @pytest.mark.parametrize("tau", [0.5, 0.9])
 def test_smoothed_quantiles_are_those_in_memory(tau):
@@ -251,6 +258,7 @@ NUMBERS = {
 }
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("numbers", NUMBERS)
 @pytest.mark.parametrize("weighted", [False, True])
@@ -353,6 +361,7 @@ def test_one_column_more_is_another_row():
     assert np.count_nonzero(places) == 60
 
 
+@pytest.mark.slow
 def test_estimates_that_settle_say_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

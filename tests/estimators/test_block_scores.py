@@ -90,6 +90,7 @@ def test_scores_of_rows_without_weight_are_refused():
         fitted.score(from_arrays(X, y, sample_weight=np.zeros(y.size)))
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("d", [30, 280])
 @pytest.mark.parametrize("model", [*CLASSIFIERS, *REGRESSORS])

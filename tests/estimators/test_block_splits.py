@@ -83,6 +83,7 @@ WEIGHTS = {
 }
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("kind", KINDS)
@@ -105,6 +106,7 @@ def test_a_split_is_that_in_memory_of_the_same_halves(kind, weights):
         assert_split(found, by_hand(model, halves, X, y, weight, robust=False)[1], halves)
 
 
+@pytest.mark.slow
 @at_most(4)
 @pytest.mark.parametrize("storage", ["float32", "sparse", "one block", "beside", "column by column"])
 def test_storage_changes_nothing(storage, tmp_path):
@@ -140,6 +142,7 @@ def test_several_outputs_are_split_too():
     assert len(found.intervals) == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["criterion", "folds", "groups"])
 def test_the_half_that_chooses_does_so_with_all_that_a_fit_chooses(kind):
     """The number of features, the ridge, and what is left out of the model of all rows."""
@@ -175,6 +178,7 @@ def test_it_has_the_same_bits_on_any_engine():
     assert repr(model.inference(blocks, kind="split", random_state=SEED + 1).to_dict()) not in found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["squared", "logistic"])
 def test_readings_are_those_of_a_fit_and_few_more(kind):
     model, targets = KINDS[kind]

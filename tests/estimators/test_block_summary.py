@@ -58,6 +58,7 @@ def assert_alike(one, other, name):
     assert one == (pytest.approx(other, rel=1e-4, abs=1e-7) if isinstance(other, float) else other), name
 
 
+@pytest.mark.slow
 @at_most(1)
 @in_turn("kind,weighted", list(KINDS), [False, True])
 def test_it_is_that_in_memory(kind, weighted):
@@ -80,6 +81,7 @@ def test_it_is_that_in_memory(kind, weighted):
     assert blocked.rows is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_all_substitutes_that_are_not_in_the_working_set_share_a_reading(loss):
     rng = np.random.default_rng(5)
@@ -98,6 +100,7 @@ def test_all_substitutes_that_are_not_in_the_working_set_share_a_reading(loss):
     assert model.readings <= before + 3  # one at the point, one for all rows of the Hessian, one for the substitutes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["squared", "logistic"])
 def test_few_readings_and_none_the_second_time(kind):
     model, targets = KINDS[kind]
@@ -144,6 +147,7 @@ GROUPS = {
 }
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("groups", GROUPS)
 @pytest.mark.parametrize("kind", ["squared", "logistic"])
@@ -184,6 +188,7 @@ WEIGHTS = {
 }
 
 
+@pytest.mark.slow
 @at_most(3)
 @in_turn("kind,weights,robust", list(KINDS), list(WEIGHTS), [False, True])
 def test_intervals_are_those_in_memory(kind, weights, robust):
@@ -243,6 +248,7 @@ def test_intervals_are_about_other_blocks_too_and_what_needs_rows_says_so():
         model.inference(table, groups=np.zeros(1200))
 
 
+@pytest.mark.slow
 def test_class_weights_are_those_of_the_blocks_that_it_is_about_and_no_part_of_the_score():
     X, u, rng = data()
     y = CLASSES[(u + rng.logistic(size=N) > 3).astype(int)]
@@ -257,6 +263,7 @@ def test_class_weights_are_those_of_the_blocks_that_it_is_about_and_no_part_of_t
         model.summary(from_arrays(X, np.full(N, "well"), rows=300))
 
 
+@pytest.mark.slow
 def test_separated_classes_have_intervals_of_the_ridge():
     X, u, _ = data()
     model = ht.SparseLogisticRegression(n_nonzero_coefs=3, alpha=0.01).fit(
@@ -265,6 +272,7 @@ def test_separated_classes_have_intervals_of_the_ridge():
     assert model.inference().shrunk
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("d", "readings"), [(D, 0), (300, 1)])
 def test_a_proof_is_that_in_memory(d, readings):
     """The products of all columns are enough, and those of few columns are known."""

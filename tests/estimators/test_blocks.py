@@ -64,6 +64,7 @@ def assert_same_model(blocked, plain, tol=1e-6):
     np.testing.assert_allclose(blocked.objective_, plain.objective_, rtol=1e-8)
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.filterwarnings("ignore:1 constant column")
 @pytest.mark.parametrize("name", MODELS)
@@ -97,6 +98,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.filterwarnings("ignore:1 constant column")
 @in_turn("setting,name", [*SETTINGS], ["squared", "logistic"])
@@ -119,6 +121,7 @@ def test_groups_are_chosen_whole():
         wide.fit(from_arrays(np.zeros((10, 2100)), np.zeros(10)))
 
 
+@pytest.mark.slow
 @at_most(3)
 @pytest.mark.filterwarnings("ignore:1 constant column")
 @pytest.mark.parametrize("storage", ["float32", "sparse", "threads", "beside"])
@@ -149,6 +152,7 @@ def test_few_columns_are_read_once():
     assert_same_model(found, SparseLinearRegression(n_nonzero_coefs=3).fit(X, y))
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.filterwarnings("ignore:1 constant column")
 @pytest.mark.parametrize("name", ["squared", "logistic"])
@@ -176,6 +180,7 @@ def rare_class():
     return X, y
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("class_weight", [None, "balanced"])
 def test_a_class_that_some_rows_lack_is_found(class_weight):
@@ -278,6 +283,7 @@ NOTHING = {
 }
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.filterwarnings("ignore:.*constant columns")
 @pytest.mark.parametrize("name", NOTHING)
@@ -295,6 +301,7 @@ def test_nothing_is_found_where_nothing_is_in_memory(name, d):
     np.testing.assert_allclose(blocked.intercept_, plain.intercept_, rtol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["squared", "logistic"])
 @pytest.mark.parametrize("d", [20, 300])
 def test_columns_whose_squares_underflow_are_refused_as_in_memory(name, d):
@@ -312,6 +319,7 @@ def test_columns_whose_squares_underflow_are_refused_as_in_memory(name, d):
                 clone(model).fit(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:1 constant column")
 @pytest.mark.parametrize("name", ["squared", "logistic"])
 @pytest.mark.parametrize("size", [1e-30, 1e30])
@@ -333,6 +341,7 @@ def test_counts_that_are_all_0_are_refused():
             model.fit(from_arrays(X, np.zeros(2000), rows=256))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:1 constant column")
 @pytest.mark.parametrize("class_weight", ["balanced", {"well": 3.0}])
 def test_classes_have_their_weights(class_weight):
@@ -383,6 +392,7 @@ def test_large_kept_columns_are_released_when_the_fit_ends(classes, monkeypatch)
         np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:1 constant column")
 def test_a_model_of_blocks_is_stored_and_copied_as_any(tmp_path):
     X, y = data()
@@ -449,6 +459,7 @@ def test_other_columns_are_refused_by_predict():
         model.predict(from_arrays(X))
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("name", ["squared", "logistic"])
 def test_the_last_fit_takes_the_place_of_the_pilot(name, monkeypatch):
@@ -467,6 +478,7 @@ def test_the_last_fit_takes_the_place_of_the_pilot(name, monkeypatch):
     assert model.history_["readings"][-1] <= 2
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:1 constant column")
 def test_a_last_fit_that_is_worse_than_none_is_not_gone_on_from():
     X, y = data("logistic")

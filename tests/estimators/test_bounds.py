@@ -105,6 +105,7 @@ def test_some_bounds_bind():
     assert inside >= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [cls for pair in MODELS.values() for cls in pair])
 def test_positive_is_short_for_bounds(model):
     X, y, *_ = problem("poisson", 0)
@@ -308,6 +309,7 @@ def test_constant_columns_keep_the_signs_of_their_bounds():
     assert upper is None
 
 
+@pytest.mark.slow
 @at_most(3)
 @pytest.mark.parametrize("name", ["Huber", "Quantile", "Tweedie", "NegativeBinomial", "Gamma", "Cox", "Ordinal"])
 def test_every_scalar_model_keeps_bounds(name):

@@ -79,6 +79,7 @@ def balanced(events):
     return not stack
 
 
+@pytest.mark.slow
 def test_every_task_that_begins_ends(case, callback):
     X, y = case.data()
     recorder = Recorder()
@@ -128,6 +129,7 @@ class Overflowing(Recorder):
             np.float64(1e200) ** 2
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::hardthresh.core.SearchRangeWarning")
 @pytest.mark.parametrize("outermost", [False, True])
 @pytest.mark.parametrize("kind", ["begin", "end"])

@@ -61,6 +61,7 @@ def slow_indicators(labels, levels):
     return np.array([[float(label == level) for level in levels] for label in labels])
 
 
+@pytest.mark.slow
 def test_levels_become_indicators_in_the_place_of_their_column(plain):
     X, colour, size, y = table(plain)
     given = frame("pandas", X, colour=colour, size=size)[["x0", "colour", "x1", "size", "x2", "x3", "x4"]]
@@ -113,6 +114,7 @@ def test_check_24_the_groups_and_the_objective_do_not_depend_on_the_coding():
         assert_allclose(twin.objective_, model.objective_, rtol=1e-8, err_msg=name)
 
 
+@pytest.mark.slow
 @at_most(3)
 def test_check_24_the_bits_do_not_depend_on_the_library_of_the_frame(case):
     models = [fitted(case, library=library) for library in LIBRARIES]
@@ -125,6 +127,7 @@ def test_check_24_the_bits_do_not_depend_on_the_library_of_the_frame(case):
         assert_array_equal(model.feature_names_in_, first.feature_names_in_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_frame_of_numbers_is_the_array_of_its_rows(case, library):
     X, y = case.data()
@@ -226,6 +229,7 @@ def test_the_selector_speaks_of_the_columns_of_the_user(selector):
     assert_array_equal(model.inverse_transform(numbers)[:, model.get_support()], numbers)
 
 
+@pytest.mark.slow
 def test_the_certificate_names_columns_of_the_user(plain):
     model, given, y = fitted(plain)
     certificate = model.certificate()
@@ -236,6 +240,7 @@ def test_the_certificate_names_columns_of_the_user(plain):
     assert_allclose(again.value, certificate.value, rtol=1e-8)
 
 
+@pytest.mark.slow
 @at_most(3)
 def test_saved_pickled_and_cloned_models_are_the_same(case, tmp_path):
     model, given, y = fitted(case)
@@ -317,6 +322,7 @@ def test_a_level_may_be_missing_in_a_fold(chooser):
         assert np.isfinite(flat(model)).all()
 
 
+@pytest.mark.slow
 @at_most(1)
 def test_scorers_and_pipelines_see_the_columns_of_the_user(chooser):
     X, colour, size, y = table(chooser)
@@ -334,6 +340,7 @@ def test_scorers_and_pipelines_see_the_columns_of_the_user(chooser):
         assert np.isfinite(cross_val_score(pipeline, given, y, cv=2)).all()
 
 
+@pytest.mark.slow
 def test_a_factor_is_chosen_whole_in_averages(chooser):
     model, _, _ = fitted(chooser, k=3, averaging="stacking")
     features = model.encoding_.features
@@ -525,6 +532,7 @@ def test_a_choice_among_many_categories_is_the_best_of_all():
     assert_allclose(model.objective_, best, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_callbacks_score_the_rows_of_the_user(case):
     callback = pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9 has no callbacks")
     X, colour, size, y = table(case)

@@ -39,6 +39,7 @@ def assert_agree(one, other):
     assert one.is_stationary() == other.is_stationary()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_computed_certificates_are_saved_and_copied(case, way, tmp_path):
     X, y = case.data()
@@ -53,6 +54,7 @@ def test_computed_certificates_are_saved_and_copied(case, way, tmp_path):
     assert_agree(WAYS[way](model, tmp_path).fit(X, y[::-1]).certificate(), clone(model).fit(X, y[::-1]).certificate())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_the_certificate_of_the_training_data_is_that_of_the_fit(case, way, tmp_path):
     X, y = case.data()
@@ -62,6 +64,7 @@ def test_the_certificate_of_the_training_data_is_that_of_the_fit(case, way, tmp_
     assert_agree(again.certificate(X, y, **rows), model.certificate())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings", [{"alpha": 0.1}, {"standardize": False}, {"fit_intercept": False}, {"positive": True}]
 )
@@ -82,6 +85,7 @@ def test_so_it_is_with_groups():
     assert certificate.removed_name == "a"
 
 
+@pytest.mark.slow
 @at_most(1)
 def test_so_it_is_with_sparse_and_single_precision_tables(case):
     X, y = case.data()
@@ -104,6 +108,7 @@ def test_it_is_about_the_data_that_are_given():
     assert not certificate.swap_optimal
 
 
+@pytest.mark.slow
 def test_giving_data_changes_nothing(case):
     X, y = case.data()
     model = case.make().fit(X, y)
@@ -125,6 +130,7 @@ def test_the_questions_can_be_asked_in_any_order(case):
     assert last.alternatives() == before
 
 
+@pytest.mark.slow
 @at_most(3)
 def test_the_data_are_let_go_with_the_model(case):
     X, y = case.data()
@@ -315,6 +321,7 @@ def quantiles(seed=1):
     return X, X[:, 0] - 0.6 * X[:, 1] + rng.standard_normal(120)
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize(
     "settings",

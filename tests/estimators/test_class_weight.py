@@ -23,6 +23,7 @@ def factors(class_weight, weight):
     return weight * np.array([class_weight.get(label, 1.0) for label in Y])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("own", [None, OWN], ids=["alone", "weighted"])
 @pytest.mark.parametrize("class_weight", ["balanced", {"ill": 3.0, "well": 0.5}, {"ill": 7}], ids=str)
 @pytest.mark.parametrize(
@@ -43,6 +44,7 @@ def test_it_is_a_factor_of_the_weights_of_rows(settings, class_weight, own):
     assert not np.allclose(model.intercept_, cls(**settings).fit(X, Y, sample_weight=own).intercept_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("class_weight", ["balanced", {"a": 3.0}], ids=str)
 @pytest.mark.parametrize("settings", [{}, {"cv": 3, "alphas": [0.01, 0.1]}], ids=["fixed", "cv"])
 def test_three_classes(settings, class_weight):

@@ -19,6 +19,7 @@ from hardthresh.estimators.linear.concordance import concordance
 from hardthresh.estimators.table import Table
 from hardthresh.losses import Cox
 from hardthresh.objectives import LinearModel
+from levels import slow_beyond
 
 TIES = ("breslow", "efron")
 
@@ -63,6 +64,7 @@ def test_all_forms_of_y_are_one():
     np.testing.assert_array_equal(one.coef_, two.coef_)
 
 
+@pytest.mark.slow
 def test_a_weight_is_a_repetition():
     X, y = drawn()
     s = np.random.default_rng(1).integers(0, 3, len(y))
@@ -107,6 +109,7 @@ def test_the_baseline_hazard_is_a_sum_over_event_times(ties):
     np.testing.assert_allclose(model.predict(X), X @ model.coef_, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_strata_have_baseline_hazards_of_their_own():
     X, y = drawn(n=200)
     label = np.where(np.arange(200) % 2, "new", "old")
@@ -169,6 +172,7 @@ def test_targets_that_are_refused():
         SparseCoxRegression(ties="exact").fit(X, y)
 
 
+@slow_beyond(3)
 @pytest.mark.parametrize("kind", ["sparse", "float32", "groups", "positive", "always", "categories"])
 def test_what_other_linear_models_take(kind):
     X, y = drawn()
@@ -209,6 +213,7 @@ def test_a_saved_model_predicts_the_same(tmp_path):
         )
 
 
+@pytest.mark.slow
 def test_check_25_it_works_in_pipelines_and_searches_with_routed_strata():
     X, y = drawn()
     label = np.arange(150) % 2
@@ -221,6 +226,7 @@ def test_check_25_it_works_in_pipelines_and_searches_with_routed_strata():
         assert not np.array_equal(scores, cross_val_score(clone(asks), X, y, cv=3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strata", [None, np.arange(150) % 2])
 def test_folds_are_scored_by_the_difference_of_partial_likelihoods(strata):
     X, y = drawn()
@@ -236,6 +242,7 @@ def test_folds_are_scored_by_the_difference_of_partial_likelihoods(strata):
         np.testing.assert_allclose(chooser.scores_[0, fold], -gap / s[test].sum(), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_cross_validated_model_finds_the_columns_that_matter():
     X, y = drawn()
     chooser = SparseCoxRegressionCV(n_nonzero_coefs=range(5), cv=3).fit(X, y)
@@ -302,6 +309,7 @@ def test_one_fold_is_refused_without_other_reasons():
     assert "share of events" not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strata", [None, np.arange(150) % 2 + 5, np.array(["x", "y"])[np.arange(150) % 2]])
 def test_a_scorer_gets_times_and_strata_as_they_were_given(strata):
     X, y = drawn()
@@ -399,6 +407,7 @@ def test_a_row_of_weight_0_may_hold_any_event_and_stratum():
         SparseCoxRegression().fit(X, strange)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [SparseCoxRegression, SparseCoxRegressionCV])
 @pytest.mark.filterwarnings("ignore::hardthresh.core.SearchRangeWarning")
 def test_times_that_are_not_positive_are_warned_of(model):

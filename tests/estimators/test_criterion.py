@@ -62,6 +62,7 @@ def test_check_15_the_path_of_a_criterion_by_hand(chooser, name, alpha):
     assert model.alpha_ == alpha
 
 
+@pytest.mark.slow
 def test_the_extended_bic_is_that_of_the_estimator_without_folds(chooser):
     likely(chooser)
     X, y = chooser.data(noise=0.5)
@@ -119,6 +120,7 @@ def test_rows_of_weight_zero_change_nothing(chooser):
         assert_array_equal(one.support_, other.support_)
 
 
+@pytest.mark.slow
 @at_most(2)
 @in_turn("cls,name", [ht.SparseCoxRegressionCV, ht.SparseOrdinalRegressionCV, ht.SparseLogisticRegressionCV], NAMES)
 def test_other_models_choose_by_criteria_too(cls, name):
@@ -242,6 +244,7 @@ def test_screened_features_count():
 # a search
 
 
+@pytest.mark.slow
 def test_check_17_the_search_finds_the_minimum_of_the_whole_path():
     for seed in range(5):
         rng = np.random.default_rng(seed)
@@ -314,6 +317,7 @@ def test_what_was_searched_says_so():
     assert plot_criterion(searched.candidates_, searched.criterion_path_).get_ylabel().startswith("EBIC")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [ht.SparseHuberRegression, ht.SparseLinearSVC])
 def test_a_criterion_that_only_ranks_says_so(cls):
     rng = np.random.default_rng(0)

@@ -22,7 +22,7 @@ from hardthresh.estimators import (
     SparseLinearRegressionCV,
 )
 from hardthresh.solvers import HardThresholdingPursuit
-from levels import at_most, in_turn
+from levels import at_most, in_turn, slow_beyond
 
 
 def folds_of(n, count=3, seed=0):
@@ -40,6 +40,7 @@ def score_of(chooser, model, X, y, weight=None, offset=None):
     return scorer._sign * scorer._score_func(chooser.numbers(y), expected, sample_weight=weight)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extras", [False, True])
 def test_the_scores_can_be_made_by_hand(chooser, extras):
     """A strong signal, so that a path from number to number finds what each number finds alone."""
@@ -151,6 +152,7 @@ def test_held_out_rows_are_never_looked_at(chooser):
     assert not np.allclose(after[2], before[2])
 
 
+@pytest.mark.slow
 def test_folds_do_not_start_from_each_other(chooser):
     """The score of a fold is the same whatever folds come before it."""
     X, y = chooser.data(noise=2.0)
@@ -192,6 +194,7 @@ def test_ties_go_to_the_smaller_number(chooser):
     assert chooser.make(scoring=lambda *_: 1.0).fit(X, y).n_nonzero_coefs_ == 1
 
 
+@pytest.mark.slow
 @at_most(2)
 def test_every_way_to_give_folds(chooser):
     X, y = chooser.data()
@@ -209,6 +212,7 @@ def test_leaving_out_one_row_at_a_time(chooser):
     assert np.all(np.isfinite(model.scores_))
 
 
+@slow_beyond(4)
 @pytest.mark.parametrize(
     "given", [[3, 1, 2], [1, 2, 3, 2, 1], (3, 2, 1), {1, 2, 3}, np.array([2, 3, 1]), 3, np.int32(3), range(1, 4)]
 )
@@ -225,6 +229,7 @@ def test_a_generator_of_numbers_is_read_once(chooser):
     assert_array_equal(chooser.make(n_nonzero_coefs=(k for k in (2, 1))).fit(X, y).candidates_, [1, 2])
 
 
+@pytest.mark.slow
 @at_most(2)
 @in_turn(
     "cls,n_jobs", [entry.cls for entry in registered("estimator").values() if "cv" in entry.cls().get_params()], [1, 2]
@@ -272,6 +277,7 @@ def test_the_share_of_folds_that_choose_a_feature(chooser):
     assert_allclose(model.selection_frequency_.sum(), model.n_nonzero_coefs_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True])
 def test_the_number_of_jobs_changes_nothing(chooser, sparse):
     X, y = chooser.data()
@@ -281,6 +287,7 @@ def test_the_number_of_jobs_changes_nothing(chooser, sparse):
     assert_array_equal(one.coef_, two.coef_)
 
 
+@pytest.mark.slow
 @at_most(2)
 def test_sparse_rows_are_taken_in_any_format(chooser):
     X, y = chooser.data()
@@ -361,6 +368,7 @@ def overflowing_score(model, X, y):
     return min(overflow(), -float(np.count_nonzero(model.coef_)))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::hardthresh.core.SearchRangeWarning")
 @pytest.mark.parametrize("settings", [{"cv": OverflowingFolds(3)}, {"scoring": overflowing_score}], ids=["cv", "score"])
 def test_numpy_warns_of_what_overflows_in_splitters_and_scorers_of_the_user(chooser, settings):
@@ -372,6 +380,7 @@ def test_numpy_warns_of_what_overflows_in_splitters_and_scorers_of_the_user(choo
         model.fit(X, y)
 
 
+@pytest.mark.slow
 def test_weights_are_routed(chooser):
     X, y = chooser.data()
     weight = np.random.default_rng(0).uniform(0.0, 2.0, y.size)
@@ -404,6 +413,7 @@ class Drawing(HardThresholdingPursuit):
         return HardThresholdingPursuit.start(self, objective, constraint, w0, seed)
 
 
+@pytest.mark.slow
 @at_most(2)
 def test_one_seed_for_all_fits_of_a_choice(chooser):
     """Otherwise a number alone could differ from the same number in a path, and one job from two."""
@@ -442,6 +452,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.slow
 @at_most(5)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", SETTINGS)
@@ -602,6 +613,7 @@ def test_a_best_number_of_one_or_none_is_not_warned_of(chooser):
     assert chooser.make(k=4, scoring=smaller_is_better).fit(X, y).n_nonzero_coefs_ == 1
 
 
+@pytest.mark.slow
 @at_most(2)
 @within_range
 def test_a_best_number_of_groups_that_is_the_largest_compared_is_warned_of(chooser):

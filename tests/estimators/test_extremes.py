@@ -88,6 +88,7 @@ def single_precision(factor, storage):
     return storage(plain), storage(scaled), u
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("storage", [np.asarray, sp.csc_array])
 @pytest.mark.parametrize("factor", [2.0**64, 2.0**100, 2.0**-64, 2.0**-100])

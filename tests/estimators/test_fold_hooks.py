@@ -68,6 +68,7 @@ class WidthOfTheFold(SparseLinearRegressionCV):
         return PseudoHuber(float(np.median(np.abs(train.y - np.median(train.y)))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["auto", "pursuit"])
 def test_each_fold_has_the_loss_of_its_training_rows(solver):
     X, y = data()

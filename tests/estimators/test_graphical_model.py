@@ -192,6 +192,7 @@ def test_edges_have_the_names_of_the_columns():
         _ = SparseGaussianGraphicalModel().edges_
 
 
+@pytest.mark.slow
 def test_the_graph_for_networkx():
     pytest.importorskip("networkx", reason="networkx is not installed")
     X, _ = data()
@@ -213,6 +214,7 @@ def test_networkx_may_be_missing(monkeypatch):
         SparseGaussianGraphicalModel(10).fit(X).to_networkx()
 
 
+@pytest.mark.slow
 def test_a_stored_model_comes_back(tmp_path):
     X, _ = data()
     model = SparseGaussianGraphicalModelCV(range(8, 12), cv=3).fit(pd.DataFrame(X, columns=list("abcdefghijkl")))
@@ -233,6 +235,7 @@ def scarce():
     return make_graphical_model(15, 30, graph="random", seed=10).X
 
 
+@pytest.mark.slow
 def test_an_indefinite_minimiser_is_made_definite_and_said():
     X = scarce()
     run = ht.minimize(GraphicalModel((X - X.mean(axis=0)) / X.std(axis=0), l2=0.01), EdgeSparsity(30 + 120))
@@ -329,6 +332,7 @@ def test_a_score_is_that_of_the_fold_by_hand():
     assert model.alpha_ == 0.02
 
 
+@pytest.mark.slow
 @at_most(3)
 @pytest.mark.parametrize(("criterion", "gamma"), [("ebic", 0.5), ("ebic", 1.0), ("bic", 0.5), ("aic", 0.5)])
 def test_an_information_criterion_by_hand(criterion, gamma):
@@ -346,6 +350,7 @@ def test_an_information_criterion_by_hand(criterion, gamma):
     assert model.best_n_edges_ == model.candidates_[np.argmin(expected)]
 
 
+@pytest.mark.slow
 def test_the_extended_bic_finds_the_number_of_edges():
     for seed in range(3):
         X = make_graphical_model(300, 20, graph="chain", seed=seed).X
@@ -354,6 +359,7 @@ def test_the_extended_bic_finds_the_number_of_edges():
         assert model.best_n_edges_ == model.n_edges_ == 19 <= bic.n_edges_
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_folds_or_of_a_criterion():
     X = make_graphical_model(100, 6, graph="chain").X
     model = SparseGaussianGraphicalModelCV([2, 5, 8], cv=3).fit(X)
@@ -400,6 +406,7 @@ def test_the_ridge_is_chosen_along_with_the_edges():
     assert few.alpha_ > many.alpha_
 
 
+@pytest.mark.slow
 def test_folds_side_by_side_are_folds_one_by_one():
     X, _ = data(60, 8)
     one = SparseGaussianGraphicalModelCV([2, 6, 9], cv=3).fit(X)
@@ -426,6 +433,7 @@ def test_the_validation_elbow_is_at_the_truth():
     assert budgets[int(np.argmin([fresh.value(run.w) for run in runs]))] == 118
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize(("p", "n"), [(30, 150), (30, 300)])
 def test_the_graph_is_better_than_the_lasso_of_as_many_edges(p, n):

@@ -301,6 +301,7 @@ def test_the_certificate_of_a_single_model_is_about_that(chooser):
 # two dimensions of choice
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["best", "one_standard_error"])
 def test_the_choice_among_numbers_and_ridges_by_naive_loops(chooser, rule):
     ridges, moved = [0.01, 0.1, 1.0], 0
@@ -334,6 +335,7 @@ def test_every_way_to_give_ridges(given):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_ridges_of_an_iterator_reach_other_processes(n_jobs):
     X, y = linear_data()
@@ -393,6 +395,7 @@ def test_bad_settings_of_the_grid_are_refused(settings, message):
         SparseLinearRegressionCV(**settings).fit(X, y)
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize(
     ("settings", "done"),
@@ -422,6 +425,7 @@ def noise(cls, seed, n=60, d=20):
     return X, y > np.median(y) if cls is SparseLogisticRegressionCV else y
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.filterwarnings("ignore::hardthresh.core.errors.NothingFoundWarning")
 @pytest.mark.parametrize("cls", [SparseLinearRegressionCV, SparseLogisticRegressionCV])
@@ -438,6 +442,7 @@ def test_permuted_targets_of_a_wide_table_have_empty_models(cls):
     assert sum(cls().fit(*noise(cls, seed, d=500)).found_ for seed in range(60)) <= 10
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("cls", [SparseLinearRegressionCV, SparseLogisticRegressionCV])
 def test_a_strong_signal_is_always_found(cls):
@@ -511,6 +516,7 @@ def test_groups_that_predict_nothing():
     assert (model.n_nonzero_groups_, model.groups_, model.best_n_nonzero_groups_) == (0, (), 0)
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("cls", [SparseLinearRegressionCV, SparseLogisticRegressionCV])
 def test_the_p_value_decides_where_standard_errors_do_not(cls, monkeypatch):
@@ -604,6 +610,7 @@ def test_a_range_that_was_given_is_not_extended(chooser):
     assert_array_equal(model.candidates_, [0, 1, 2])
 
 
+@pytest.mark.slow
 def test_a_stored_average_predicts_and_certifies_as_before(chooser, tmp_path):
     X, y = chooser.data(noise=1.0)
     model = chooser.make().fit(X, y)

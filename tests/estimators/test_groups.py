@@ -191,6 +191,7 @@ def test_wrong_settings_are_refused(model, settings, message):
         model(**settings).fit(X, y > y.mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [SparseLinearRegressionCV, SparseLogisticRegressionCV])
 def test_cross_validation_chooses_the_number_of_groups(model):
     X, y = data()
@@ -234,6 +235,7 @@ def test_a_warm_start_leads_to_the_same_model():
     np.testing.assert_allclose(model.fit(X, y).coef_, before, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_the_certificate_speaks_of_groups():
     X, y = data()
     model = SparseLinearRegression(groups=LABELS, n_nonzero_groups=2).fit(X, y)

@@ -262,6 +262,7 @@ def test_the_best_constant_of_classes_with_an_offset_is_that_of_a_search(loss):
     assert null_loss(loss, 0 * y, weight, offset) == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [ht.SparseOrdinalRegressionCV, ht.SparseLogisticRegressionCV])
 def test_classes_with_an_offset_have_a_share_of_deviance(cls):
     rng = np.random.default_rng(5)

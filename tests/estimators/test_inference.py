@@ -217,6 +217,7 @@ def test_a_split_says_what_its_intervals_need():
     assert "if the model of these features is right" in str(found)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:1 constant column")  # where only the rows for the choice have the level
 @pytest.mark.parametrize("alpha", [0.0, 0.01])
 def test_levels_that_only_one_half_has_count_as_none_of_the_others(alpha):

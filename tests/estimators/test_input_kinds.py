@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from levels import inherited
+from levels import inherited, slow_beyond
 
 
 def flat(model):
@@ -49,6 +49,7 @@ CONTAINERS = {
 }
 
 
+@slow_beyond(13)
 @inherited
 @pytest.mark.parametrize("kind", CONTAINERS)
 def test_the_container_does_not_matter(case, kind):
@@ -162,6 +163,7 @@ def frame_of(library, X, names):
     return arrow.table([X[:, j] for j in range(X.shape[1])], names=names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_data_frames_keep_their_names(case, library):
     X, y = case.data()
@@ -217,6 +219,7 @@ def assert_sound(model, X):
     assert str(model.certificate())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "d", "k"), [(10, 40, 3), (10, 40, 10), (10, 40, 40), (60, 1, 1), (60, 12, 12), (20, 20, 20)]
 )

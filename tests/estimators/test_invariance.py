@@ -33,6 +33,7 @@ def coefficients(model):
 # A power of two changes no digit of a floating-point number, so here invariance means equality, without any tolerance.
 
 
+@pytest.mark.slow
 @given(seed=SEEDS, power=POWERS)
 @FEW
 def test_a_scale_of_X_changes_only_the_units(case, seed, power):
@@ -77,6 +78,7 @@ def test_a_scale_of_y_changes_only_the_units(case, seed, power):
     assert_allclose(there.predict(X), here.predict(X) * 2.0**power, rtol=0 if case.loss.quadratic else 1e-6)
 
 
+@pytest.mark.slow
 @inherited
 @given(
     seed=SEEDS,
@@ -127,6 +129,7 @@ def test_a_shift_of_columns_moves_only_the_intercept(case):
     assert_allclose(there.intercept_, here.intercept_ - np.sum(coefficients(here) * shift), rtol=1e-7)
 
 
+@pytest.mark.slow
 @given(seed=SEEDS)
 @FEW
 def test_permuted_columns_permute_the_answer(case, seed):
@@ -156,6 +159,7 @@ def test_swapped_class_names_swap_the_signs(classifier):
     assert_array_equal(there.predict(X) == "ill", here.predict(X) == "well")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_nonzero_coefs", [range(1, 9), [8, 1, 4], [0, 8]])
 def test_a_number_alone_gives_what_it_gives_within_a_path(chooser, n_nonzero_coefs):
     X, y = blank(chooser, 40, 25, 3)
@@ -192,6 +196,7 @@ def three_folds(n):
     return [(np.flatnonzero(np.arange(n) % 3 != i), np.flatnonzero(np.arange(n) % 3 == i)) for i in range(3)]
 
 
+@pytest.mark.slow
 @given(seed=SEEDS)
 @FEW
 def test_a_weight_is_a_repetition(case, seed):

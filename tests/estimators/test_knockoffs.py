@@ -107,6 +107,7 @@ def assert_one_sign_changes(model, y, importances, contrast):
         assert_allclose(after, expected, atol=1e-5)
 
 
+@pytest.mark.slow
 @at_most(3)
 @in_turn("cls,statistic", MODELS, [(partial(by_path, least=4), signed_maximum), (by_coefficients, difference)])
 def test_check_19_exchanging_a_pair_flips_its_sign_and_no_other(cls, statistic):
@@ -114,6 +115,7 @@ def test_check_19_exchanging_a_pair_flips_its_sign_and_no_other(cls, statistic):
     assert_one_sign_changes(cls(n_nonzero_coefs=3), y, *statistic)
 
 
+@pytest.mark.slow
 def test_several_outputs_and_classes_keep_this_law():
     rng = np.random.default_rng(3)
     u = X[:100, :2] @ np.array([[2.0, 1.0, -1.0], [0.0, 2.0, -2.0]]) + 0.3 * rng.standard_normal((100, 3))
@@ -477,6 +479,7 @@ def test_a_pipeline_fits_a_model_to_the_selected_features():
     assert set(range(SELECTED)) <= set(positive.support_.tolist())
 
 
+@pytest.mark.slow
 def test_metadata_go_to_the_estimator():
     rng = np.random.default_rng(6)
     strata = np.repeat([0, 1], 150)

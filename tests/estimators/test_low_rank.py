@@ -225,6 +225,7 @@ def units_of(p, spread=6):
     return np.where(np.arange(p) % 2, -1.0, 1.0) * 10.0 ** np.linspace(-spread, spread, p)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rank", [2, 5, 8])
 @pytest.mark.parametrize("solver", ["auto", "pursuit"])
 @pytest.mark.parametrize("cls", [LowRankRegression, LowRankRegressionCV])
@@ -258,6 +259,7 @@ def test_turning_the_factors_keeps_the_matrix_row_by_row(shape, spread, dtype):
     assert np.all(np.diff(s) <= 0)
 
 
+@pytest.mark.slow
 @at_most(3)
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("cls", [LowRankRegression, LowRankRegressionCV])
@@ -593,6 +595,7 @@ def folds_of(n, count=4):
     return list(KFold(count, shuffle=True, random_state=0).split(np.zeros(n)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("storage", ["dense", "csr"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("scoring", [None, "r2", "neg_mean_absolute_error"])
@@ -648,6 +651,7 @@ def test_every_way_to_give_ranks(given):
     assert_array_equal(LowRankRegressionCV(rank=given, cv=3).fit(X, Y).candidates_, [1, 2, 3])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_solver_serves_in_the_folds_too(jobs):
     X, Y = data(noise=0.3)

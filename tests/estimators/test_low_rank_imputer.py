@@ -146,6 +146,7 @@ def test_the_rank_is_found(rule):
     assert rmse(model.transform(X), truth, gaps) < 0.5 * rmse(LowRankImputer(0).fit_transform(X), truth, gaps)
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("seed", range(3))
 def test_noise_has_rank_zero(seed):
@@ -178,6 +179,7 @@ def test_a_score_is_that_of_the_fit_of_this_rank_alone():
             assert_allclose(model.scores_[row, column], -np.mean(error**2), rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_the_chosen_fit_is_that_of_the_rank_alone():
     _, X = table(noise=0.5)
     chosen = LowRankImputerCV(cv=3).fit(X)
@@ -460,6 +462,7 @@ def test_in_a_pipeline_and_a_search():
     assert search.predict(X).shape == (120,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["pickle", "file"])
 def test_a_model_travels(way, tmp_path):
     _, X = table(noise=0.3)

@@ -64,6 +64,7 @@ def extra_memory(model, X, y, **fit_params):
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 @at_most(2)
 @in_turn("name,kind", list(ESTIMATORS), ["C", "F", "float32"])
 def test_a_fit_needs_a_modest_share_of_the_data_besides_them(name, kind, stored):
@@ -81,6 +82,7 @@ def test_weights_of_zero_copy_no_memory_map(name, stored):
     assert extra_memory(ESTIMATORS[name], X, stored[1], sample_weight=weight) < SHARE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [LowRankRegression(rank=1), LowRankRegressionCV(rank=[1, 2], cv=2)])
 def test_weights_and_folds_copy_no_memory_map_for_a_matrix_of_targets(model, stored):
     X, y = np.load(stored[0], mmap_mode="r"), stored[1]

@@ -108,6 +108,7 @@ def test_weights_and_sparse_data():
     np.testing.assert_allclose(dense.coef_, sparse.coef_, rtol=1e-7, atol=1e-12)
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize(
     ("model", "y"),

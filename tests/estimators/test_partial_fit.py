@@ -11,7 +11,7 @@ import hardthresh as ht
 from hardthresh.core.errors import HardThreshError, InvalidInputError
 from hardthresh.designs import RunningMoments, as_design, from_arrays
 from hardthresh.solvers import IHT, StochasticIHT
-from levels import at, at_most
+from levels import at, at_most, slow_beyond
 
 RNG = np.random.default_rng(0)
 N, D, SIZE = 600, 12, 60
@@ -96,6 +96,7 @@ def test_the_default_is_the_step_of_the_specification():
     assert_same_bits(default, learned(explicit, X, NUMBERS))
 
 
+@pytest.mark.slow
 @at_most(2)
 @every
 def test_epochs_lead_to_the_features_and_nearly_the_coefficients_of_all_rows(cls):
@@ -107,6 +108,7 @@ def test_epochs_lead_to_the_features_and_nearly_the_coefficients_of_all_rows(cls
     assert not hasattr(model, "history_")
 
 
+@slow_beyond(4)
 @at_most(7)
 @every
 def test_a_stream_that_is_pickled_or_saved_in_the_middle_goes_on_with_the_same_bits(cls, tmp_path):
@@ -214,6 +216,7 @@ def test_settings_of_the_model_hold(settings):
     assert getattr(model, "groups_", None) == getattr(whole, "groups_", None)
 
 
+@pytest.mark.slow
 def test_several_outputs_and_several_classes():
     Y = np.column_stack([NUMBERS, -2.0 * NUMBERS])
     model = learned(ht.SparseLinearRegression(n_nonzero_coefs=2), X, Y, epochs=12)
@@ -360,6 +363,7 @@ def test_check_10_moments_of_columns_far_from_zero(dtype, tolerance):
         assert_allclose(moments.mean, found[0].mean, rtol=1e-13 if dtype is np.float64 else 1e-7)
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("seed", [0, 1, *at("all", range(2, 6))])
 def test_check_14_a_stream_finds_the_features(seed):

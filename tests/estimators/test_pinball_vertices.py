@@ -84,6 +84,7 @@ def test_columns_that_depend_on_each_other_share():
     np.testing.assert_allclose(pinball(X, np.array([2.0, 4.0, 9.0]), np.full(3, 1 / 3), 0.5, w), 0.5, rtol=1e-12)
 
 
+@pytest.mark.slow
 @at_most(6)
 @pytest.mark.parametrize("seed", range(1, 13))
 def test_with_room_for_all_features_a_fit_with_bounds_is_the_linear_program(seed):
@@ -101,6 +102,7 @@ def test_with_room_for_all_features_a_fit_with_bounds_is_the_linear_program(seed
         assert np.all((low <= model.coef_) & (model.coef_ <= high))
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("seed", range(1, 7))
 def test_with_room_for_all_features_a_fit_with_a_ridge_and_bounds_is_the_quadratic_program(seed):

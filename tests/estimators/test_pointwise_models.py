@@ -69,6 +69,7 @@ def test_the_slope_of_the_likelihood_in_the_shape_has_its_digits(theta):
     assert_allclose((found - np.array(exact, dtype=float)) / size, 0.0, atol=1e-11)
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("seed", [26, 27, 74])
 def test_the_shape_of_counts_that_are_nearly_poisson_settles(seed):
@@ -252,6 +253,7 @@ def test_a_delta_far_below_the_residuals_is_minimised_on_all_columns(n, size, se
     assert loss.value(y, model.predict(X)).mean() <= slow.fun * (1 + 1e-8)
 
 
+@pytest.mark.slow
 def test_a_narrow_smoothing_does_not_end_the_search_below_the_budget():
     for seed in range(5):
         rng = np.random.default_rng(seed)
@@ -264,6 +266,7 @@ def test_a_narrow_smoothing_does_not_end_the_search_below_the_budget():
         assert least <= mean_pinball_loss(y, model.predict(X)) <= least + 0.01 / 4
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("repeats", [1, 3])
 @pytest.mark.parametrize("seed", range(4))
@@ -290,6 +293,7 @@ def test_rows_without_noise_are_fitted_exactly_beside_outliers(spoilt):
     assert_allclose(model.coef_[model.support_], [3.0, -1.0], atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [ht.SparseHuberRegression, ht.SparseHuberRegressionCV])
 def test_outliers_are_told_for_every_row_given(cls):
     X, y, _ = drawn("huber")

@@ -89,6 +89,7 @@ def test_labels_of_columns_as_groups_of_rows_are_refused(make, rows):
         make(cv=GroupKFold(3)).fit(X, y, groups=["a", "a", "b", "b", "c", "c"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [ht.SparseLinearRegressionCV, ht.SparseLogisticRegressionCV])
 def test_groups_of_columns_and_groups_of_rows_together(kind):
     rng = np.random.default_rng(0)
@@ -143,6 +144,7 @@ def test_routing_takes_groups_through_meta_estimators(make, rows):
         assert_array_equal(outer["estimator"][0][-1].scores_, inner.scores_)
 
 
+@pytest.mark.slow
 def test_routing_takes_whatever_a_splitter_requests(make, rows):
     X, y, patients = rows
     stratum = patients % 2
@@ -154,6 +156,7 @@ def test_routing_takes_whatever_a_splitter_requests(make, rows):
     assert_array_equal(model.scores_, expected.fit(X, y).scores_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [ht.SparseLinearRegressionCV, ht.LowRankRegressionCV])
 def test_routing_gives_scorers_the_weights_that_they_request(kind):
     rng = np.random.default_rng(0)
@@ -193,6 +196,7 @@ def rows_of(cls):
     return X, cls()._loss.example_target(0.5 * u, rng), known
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("cls", [cls for cls in ROUTED if reaches("pairs") or not cls.__name__.endswith("CV")])
 def test_scores_have_the_weights_offsets_and_strata_of_their_rows(cls):

@@ -9,7 +9,7 @@ from sklearn.utils.estimator_checks import check_array_api_input, parametrize_wi
 import hardthresh.estimators
 import hardthresh.limited.estimators
 from hardthresh.core.registry import registered
-from levels import reaches
+from levels import reaches, slow_beyond
 
 KINDS = ("estimator", "selector")
 ESTIMATORS = [example for kind in KINDS for entry in registered(kind).values() for example in entry.examples()]
@@ -35,6 +35,7 @@ more of them predict alike to single precision, so that rounding would decide wh
 CHECKED = [one for one in ESTIMATORS if reaches("pairs") or type(one).__name__ in FAMILIES]
 
 
+@slow_beyond(100)
 @parametrize_with_checks(CHECKED)
 def test_check_25_scikit_learn_checks(estimator, check, recwarn):
     if check.func is check_array_api_input:

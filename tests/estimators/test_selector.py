@@ -67,6 +67,7 @@ def test_within_select_from_model(selector):
     assert_array_equal(SelectFromModel(model, prefit=True, **least).transform(X), model.transform(X))
 
 
+@pytest.mark.slow
 def test_within_a_pipeline(selector):
     X, y = selector.data()
     whole = make_pipeline(StandardScaler(), selector.make(), selector.make(k=1)).fit(X, y)
@@ -105,6 +106,7 @@ def test_a_grid_over_the_number_of_features(plain):
     assert search.predict(X).shape == y.shape
 
 
+@pytest.mark.slow
 def test_scores_of_scikit_learn(case):
     X, y = case.data(n=150, noise=0.1)
     assert np.mean(cross_val_score(case.make(), X, y, cv=3, error_score="raise")) > (

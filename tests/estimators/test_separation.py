@@ -16,6 +16,7 @@ def separable(X, y, weight=None, positive=False):
     return linprog(np.zeros(sides.shape[1]), A_ub=-sides, b_ub=-np.ones(len(sides)), bounds=bounds).status == 0
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("alpha", [0.0, None, 0.2, 10.0])
 @pytest.mark.parametrize("positive", [False, True])

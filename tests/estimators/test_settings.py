@@ -14,7 +14,7 @@ from hardthresh.core.errors import CapabilityError, InvalidInputError
 from hardthresh.core.registry import registered
 from hardthresh.core.result import History
 from hardthresh.solvers import IHT, HardThresholdingPursuit
-from levels import inherited
+from levels import inherited, slow_beyond
 
 
 def flat(model):
@@ -189,6 +189,7 @@ def used(model):
     return np.setdiff1d(np.flatnonzero(flat(model)), model.always_include or []).size
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.* constant column")
 @pytest.mark.parametrize("always", [None, [11], [0, 11]])
 def test_the_number_of_features_is_that_of_the_model(case, always):
@@ -316,6 +317,7 @@ def test_every_prediction_takes_the_offset(probabilistic):
 # solvers
 
 
+@slow_beyond(5)
 @pytest.mark.parametrize("name", [*(name for name in registered("solver") if name != "stochastic"), "auto"])
 def test_every_solver_by_name(plain, name):
     X, y = plain.data()
@@ -380,6 +382,7 @@ def test_a_warm_start_with_other_columns_is_refused(plain):
         model.fit(X[:, :7], y)
 
 
+@pytest.mark.slow
 def test_a_fit_forgets_the_one_before(case):
     X, y = case.data()
     other, target = case.data(d=7, seed=5)

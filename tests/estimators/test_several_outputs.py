@@ -93,6 +93,7 @@ def test_all_supports_of_outputs_by_least_squares():
 # classes: check 6
 
 
+@pytest.mark.slow
 def test_check_06_coefficients_of_classes_add_up_to_zero():
     X, y = class_data()
     for alpha in (0.0, 0.01, 1.0):
@@ -116,6 +117,7 @@ def test_check_06_other_names_of_classes_permute_the_rows(order):
     assert_allclose(other.predict_proba(X)[:, order], one.predict_proba(X), atol=1e-8)
 
 
+@pytest.mark.slow
 def test_check_06_no_class_is_the_reference():
     """Coefficients relative to a class are other ones, and shrunk otherwise, whichever class it is."""
     X, y = class_data()
@@ -341,6 +343,7 @@ def test_a_warm_start_has_as_many_outputs(cls):
         model.fit(X, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [*BOTH, *TWINS])
 def test_models_are_stored(cls, tmp_path):
     X, y = data_of(cls)
@@ -406,6 +409,7 @@ def effective_size(model, X):
     return np.trace(hessian @ np.linalg.pinv(hessian + ridge, hermitian=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", BOTH)
 def test_the_number_of_features_by_the_extended_bic(cls):
     """log n counts rows; a feature has a coefficient for each output, or one less than classes, which a ridge shrinks.
@@ -434,6 +438,7 @@ def folds_of(y):
     return list(splitter.split(np.zeros((len(y), 1)), y))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", TWINS)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_scores_by_hand(cls, weighted):
@@ -454,6 +459,7 @@ def test_scores_by_hand(cls, weighted):
     assert_array_equal(model.support_, [1, 3, 5])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", TWINS)
 def test_the_default_score_is_that_of_the_scorer(cls):
     X, y = data_of(cls)

@@ -120,6 +120,7 @@ def test_one_of_the_alphas_that_hides_all_features_is_not_named_where_another_is
         assert ht.SparseLinearRegressionCV(alphas=[0.0, 1e12]).fit(*rows()).support_.tolist() == [1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{"n_nonzero_coefs": 2, "alpha": 0.2}, {"n_nonzero_coefs": [2], "alphas": 0.2}])
 def test_the_gain_is_that_of_the_loss_whose_parameter_was_estimated(settings):
     """Its objective without features is not that of the loss with which the search began."""

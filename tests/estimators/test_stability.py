@@ -66,6 +66,7 @@ def by_hand(estimator, X, y, pairs, **params):
     return shares, both
 
 
+@pytest.mark.slow
 @at_most(3)
 @pytest.mark.parametrize("name", MODELS)
 def test_frequencies_are_those_of_fits_to_each_half(name):
@@ -108,6 +109,7 @@ def test_only_what_shares_its_work_is_fitted_together(monkeypatch):
             selector(ht.SparseLinearRegression(**{"n_nonzero_coefs": 2, **other})).fit(X, Y)
 
 
+@pytest.mark.slow
 def test_parameters_of_fit_follow_the_rows():
     weight, offset = RNG.integers(1, 4, N).astype(float), X[:, 0]
     strata = np.repeat(["a", "b"], N // 2)
@@ -238,6 +240,7 @@ def frame(library):
     return (table if library == "polars" else table.to_pandas()), y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["polars", "pandas"])
 def test_a_categorical_column_is_one_feature(library):
     table, y = frame(library)
@@ -258,6 +261,7 @@ def test_names_of_an_earlier_table_are_forgotten():
     assert found.n_features_in_ == D
 
 
+@pytest.mark.slow
 def test_storage_and_library_do_not_matter():
     estimator = ht.SparseLinearRegression(n_nonzero_coefs=3)
     found = selector(estimator).fit(X, Y)
@@ -424,6 +428,7 @@ def test_an_interrupt_ends_the_fit(monkeypatch):
     assert not hasattr(found, "inclusion_frequencies_")
 
 
+@pytest.mark.slow
 def test_the_summary_of_the_model_shows_the_frequencies():
     table, y = frame("polars")
     found = selector(ht.SparseLinearRegression(n_nonzero_coefs=3)).fit(table, y)

@@ -42,6 +42,7 @@ def test_it_says_what_the_model_says(case):
     json.dumps(summary.to_dict(), allow_nan=False)
 
 
+@pytest.mark.slow
 def test_the_cost_of_leaving_a_feature_out_is_that_of_a_fit_without_it(case):
     X, y = case.data()
     model = case.single().fit(X, y)
@@ -160,6 +161,7 @@ def test_groups_are_worth_something_as_a_whole(table):
     assert next(iter(worth.values())).substitute in {*"abcd"} - {name}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["outputs", "classes"])
 def test_several_outputs_lose_a_feature_for_all_at_once(table, kind):
     X, y = table
@@ -231,6 +233,7 @@ def test_very_many_coefficients_of_classes_have_no_standard_errors(monkeypatch):
     assert "±" not in str(model.summary()).split("±: standard errors")[0]
 
 
+@pytest.mark.slow
 def test_ordered_classes_and_times_are_shown_as_they_are_predicted(table):
     X, _ = table
     classes = np.digitize(X[:, 1] - 0.3 * X[:, 4] + np.random.default_rng(0).logistic(size=80), [-1, 1])
@@ -247,6 +250,7 @@ def test_ordered_classes_and_times_are_shown_as_they_are_predicted(table):
     assert np.all(np.array(errors) > 0)
 
 
+@pytest.mark.slow
 def test_held_out_rows_have_the_predictions_that_were_scored(table):
     X, _ = table
     rng = np.random.default_rng(0)

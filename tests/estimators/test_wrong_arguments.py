@@ -74,6 +74,7 @@ def test_wrong_arguments_are_named_with_their_value(name):
         call()
 
 
+@pytest.mark.slow
 def test_a_random_state_is_a_seed_of_paid_attributes():
     fits = [
         ht.LimitedAttributeRegression(2, 5, random_state=state).fit(np.tile(X, (50, 1)), np.tile(Y, 50))

@@ -7,7 +7,7 @@ import pytest
 
 from hardthresh.core import InvalidInputError, Status
 from hardthresh.limited import AdaptiveHybrid, ArraySource, CostModel, Learner, learn
-from levels import at_most, only_at
+from levels import at_most, only_at, slow_beyond
 
 D, S, OBSERVED = 60, 4, 10
 
@@ -63,6 +63,7 @@ class Diary(ArraySource):
         return learner.final_state(), observed, learner
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("kind", ["independent", "ar", "equicorrelated", "rescaled", "shifted", "noisy"])
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -80,6 +81,7 @@ def test_it_finds_the_support(kind, seed):
     assert distance < 4 * noise * np.sqrt(S / 6000)  # as good as if everything had been observed
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("kind", ["independent", "ar", "shifted"])
 def test_coefficients_are_least_squares_on_what_was_observed(kind):
@@ -95,6 +97,7 @@ def test_coefficients_are_least_squares_on_what_was_observed(kind):
     assert learner.meter.examples == len(y)
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("kind", ["independent", "ar", "rescaled"])
 def test_units_do_not_matter(kind):
@@ -143,6 +146,7 @@ def test_where_everything_is_affordable_it_is_least_squares_with_selection():
     np.testing.assert_allclose(everything.w, least_squares(X, y)[0], rtol=1e-8)
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e5 / 3])
 def test_duplicates_and_constants(value):
@@ -161,6 +165,7 @@ def test_duplicates_and_constants(value):
     assert not np.isin(many.support, spare[:30:2]).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [0.0, 0.1, -1e6 / 7])
 @pytest.mark.parametrize("n_observed", [OBSERVED, D])
 def test_a_constant_target_is_its_own_prediction(value, n_observed):
@@ -177,6 +182,7 @@ def test_attributes_that_never_change_predict_nothing():
     np.testing.assert_allclose(found.intercept, y.mean(), rtol=1e-9, atol=0.05)
 
 
+@slow_beyond(5)
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 5, 8, 12, 13, 14, 16, 20, 30, 50])
 @pytest.mark.parametrize("n_observed", [OBSERVED, D])
 def test_streams_that_are_much_too_short(n, n_observed):
@@ -195,6 +201,7 @@ def test_streams_that_are_much_too_short(n, n_observed):
             np.testing.assert_allclose(found.intercept, np.mean(y[:12]) if n else 0.0)
 
 
+@pytest.mark.slow
 def test_few_examples_are_hardly_worse_than_predicting_the_mean():
     ours, means = [], []
     for seed in range(40):
@@ -227,6 +234,7 @@ class TestPrices:
         costs = {p: 2.0 if p % 2 else 5.0 for p in range(D // 3)}
         return X, y, truth, panels, costs
 
+    @pytest.mark.slow
     @at_most(1)
     @pytest.mark.parametrize("prediction_budget", [None, 12.0, 7.0])
     def test_budgets_are_kept_and_panels_whole(self, prediction_budget):
@@ -264,6 +272,7 @@ class TestPrices:
         with pytest.raises(InvalidInputError, match="as the cheapest costs 2, it would always be empty"):
             learn(AdaptiveHybrid(S, 1.5), ArraySource(X, y, costs=costs, panels=panels.tolist(), budget=25.0))
 
+    @pytest.mark.slow
     def test_attributes_that_no_prediction_can_afford_are_not_bought(self):
         X, y, _, panels, costs = self.priced()
         source = in_order(X, y, None, costs=costs, panels=panels.tolist(), budget=6.0)
@@ -284,6 +293,7 @@ class TestPrices:
             assert source.cost_model.cost(found.support) <= 20.0
 
 
+@pytest.mark.slow
 def test_the_length_of_the_stream_need_not_be_known():
     X, y, truth = table("ar")
     source = in_order(X, y)

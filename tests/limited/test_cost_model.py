@@ -58,6 +58,7 @@ def scores(data, cost_model):
     )
 
 
+@pytest.mark.slow
 @given(st.data(), any_market)
 def test_a_bundle_is_whole_panels_and_costs_the_same(data, cost_model):
     indices = data.draw(st.lists(st.integers(0, cost_model.n_features - 1)))
@@ -90,6 +91,7 @@ def test_blocks_partition_the_rest_and_each_is_affordable(data, cost_model):
         assert cost_model.within_budget(cost_model.cost(np.union1d(block, support)))
 
 
+@pytest.mark.slow
 @given(st.data(), plain_markets)
 def test_with_equal_prices_there_are_as_few_blocks_as_can_be(data, cost_model):
     support = subset(data, cost_model, cost_model.prediction_limit)

@@ -155,6 +155,7 @@ def test_the_lines_of_the_issue():
     assert np.sum((again.w - truth) ** 2) < 0.1 * np.sum((w0 - truth) ** 2)
 
 
+@pytest.mark.slow
 @at_most(1)
 def test_fit_is_fit_source_of_the_shuffled_table(kind):
     estimator, target = kind
@@ -167,6 +168,7 @@ def test_fit_is_fit_source_of_the_shuffled_table(kind):
     assert not np.array_equal(model.coef_, estimator(3, 8, random_state=6).fit(X, target(y)).coef_)
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("pieces", [[2400], [1, 2399], [700, 3, 1, 896, 800], [240] * 10])
 def test_in_pieces_it_learns_the_same(kind, pieces):
@@ -186,6 +188,7 @@ def test_in_pieces_it_learns_the_same(kind, pieces):
     assert model.support_.tolist() == TRUTH
 
 
+@pytest.mark.slow
 def test_in_pieces_it_buys_as_if_from_an_endless_stream(kind):
     """It does not know how many examples there are; the rows come in their order."""
     estimator, target = kind
@@ -204,6 +207,7 @@ def test_in_pieces_it_buys_as_if_from_an_endless_stream(kind):
     assert_array_equal(model.learning_curve_["squared_error"], other.learning_curve_["squared_error"])
 
 
+@pytest.mark.slow
 def test_fit_forgets_what_was_before(kind):
     estimator, target = kind
     X, y = table()
@@ -219,6 +223,7 @@ def test_partial_fit_goes_on_after_fit():
     assert model.support_.tolist() == TRUTH
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
 def test_kinds_of_numbers(kind, dtype):
@@ -230,6 +235,7 @@ def test_kinds_of_numbers(kind, dtype):
     assert_array_equal(model.predict(X), model.predict(X.astype(np.float64)))
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("container", [sp.csr_array, sp.csc_matrix, sp.coo_array])
 def test_sparse_tables(kind, container):
@@ -270,6 +276,7 @@ def test_a_missing_column_or_value_is_named(named, frame):
         named.predict(frame({"lab 3": [1.0, 2.0], "lab 10": [1.0, 2.0], "lab 17": [1.0, np.nan]}))
 
 
+@pytest.mark.slow
 def test_a_source_sells_the_required_attributes_and_no_others(kind):
     estimator, target = kind
     X, y = table()
@@ -291,6 +298,7 @@ def test_a_prediction_that_the_source_cannot_pay_is_refused():
         model.predict(ArraySource(X[:, :5], y, n_observed=3))
 
 
+@pytest.mark.slow
 def test_probabilities_are_those_of_the_log_odds():
     X, y = table()
     model = LimitedAttributeLogisticRegression(3, 8).fit(X, labels(y))
@@ -315,6 +323,7 @@ def test_predictions_need_a_fitted_model(kind):
 # budgets and prices
 
 
+@pytest.mark.slow
 @at_most(3)
 @pytest.mark.parametrize(
     "settings",
@@ -367,6 +376,7 @@ class Auditor(ArraySource):
         return [sum(self.prices[p] for p in set(self.panels[list(seen)])) for seen in self.seen.values()]
 
 
+@pytest.mark.slow
 def test_an_audit_of_panels(kind):
     estimator, target = kind
     X, y = table()
@@ -384,6 +394,7 @@ def test_an_audit_of_panels(kind):
     assert all(len(seen) % 3 == 0 for seen in source.seen.values())  # whole panels
 
 
+@pytest.mark.slow
 def test_prices_by_name_and_by_position_are_the_same():
     X, y = table()
     X = pd.DataFrame(X, columns=NAMES)
@@ -396,6 +407,7 @@ def test_prices_by_name_and_by_position_are_the_same():
     assert every_one.budget_.money == 2 * every_one.budget_.attributes
 
 
+@pytest.mark.slow
 def test_a_dear_attribute_gives_way_to_its_cheap_double():
     """A good second: worth it if the first is out of what a prediction may cost."""
     X, y = table()
@@ -411,6 +423,7 @@ def test_a_dear_attribute_gives_way_to_its_cheap_double():
     assert rich.support_.tolist() == TRUTH
 
 
+@pytest.mark.slow
 def test_defaults_are_a_tenth_of_the_attributes_and_twice_that():
     X, y = table()
     model = LimitedAttributeRegression().fit(X, y)
@@ -423,6 +436,7 @@ def test_defaults_are_a_tenth_of_the_attributes_and_twice_that():
 # strategies
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "strategy",
     [
@@ -587,6 +601,7 @@ def test_classes_that_make_no_sense():
         model.partial_fit(X[:500], labels(y)[:500]).partial_fit(X[:2], ["dead", "ill"])
 
 
+@pytest.mark.slow
 @at_most(3)
 @pytest.mark.parametrize("pair", [["ill", "well"], [0, 1], [2, 1], [False, True], [-1.0, 1.0]])
 def test_labels_of_any_kind(pair):
@@ -657,6 +672,7 @@ def endless_source(rows):
     return CallbackSource(lambda i, indices: X[i, indices], D, 8, target=y.__getitem__, examples=iter(rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 40, 700, 1000])
 def test_a_learner_makes_the_model_that_a_source_makes(count):
     model = regression()
@@ -697,6 +713,7 @@ def test_questions_are_answered_in_any_order():
     assert_same_model(learner.model(), in_turn.model())
 
 
+@pytest.mark.slow
 def test_skipped_examples_are_ignored():
     learner, told = regression().start(D), []
     while learner.meter.examples < 900:
@@ -757,6 +774,7 @@ def test_a_learner_knows_names():
         LimitedAttributeRegression(n_observed=3).start(0)
 
 
+@pytest.mark.slow
 def test_a_learner_with_prices_asks_for_what_it_can_pay():
     prices = dict(zip(NAMES, np.linspace(1.0, 4.0, D), strict=True))
     learner = LimitedAttributeRegression(3, costs=prices, budget=14.0).start(D, NAMES)
@@ -767,6 +785,7 @@ def test_a_learner_with_prices_asks_for_what_it_can_pay():
     assert set(learner.model().support_) <= set(TRUTH)
 
 
+@pytest.mark.slow
 def test_a_learner_of_two_classes():
     learner = LimitedAttributeLogisticRegression(3, 8).start(D)
     X, y = table()
@@ -807,6 +826,7 @@ def test_a_strategy_with_an_end_has_no_more_questions():
 # storing
 
 
+@pytest.mark.slow
 @at_most(3)
 @pytest.mark.parametrize("count", [0, 1, 31, 33, 200, 600, 1000])
 def test_a_stored_learner_goes_on_as_if_nothing_had_happened(tmp_path, count):
@@ -835,6 +855,7 @@ def test_a_learner_that_is_stored_again_and_again(tmp_path):
         assert_same_model(learner.model(), calm.model())
 
 
+@pytest.mark.slow
 def test_a_fitted_model_comes_back(kind, tmp_path, named):
     estimator, target = kind
     X, y = table()
@@ -852,6 +873,7 @@ def test_a_fitted_model_comes_back(kind, tmp_path, named):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", [Exploration(0.02, Geometric(10, 1.2), 3), Hybrid(0.02, 8, 60, n_nonzero_coefs=3)])
 def test_strategies_are_stored_too(strategy, tmp_path):
     X, y = table()
@@ -911,6 +933,7 @@ def test_it_is_a_selector(named):
     assert plain.get_feature_names_out().tolist() == ["x3", "x10", "x17"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("container", ["pandas", "polars"])
 def test_it_gives_the_frames_that_were_asked_for(container):
     X, y = table()
@@ -920,6 +943,7 @@ def test_it_gives_the_frames_that_were_asked_for(container):
     assert list(out.columns) == ["lab 3", "lab 10", "lab 17"]
 
 
+@pytest.mark.slow
 @at_most(1)
 def test_pipelines_and_cross_validation(kind):
     estimator, target = kind
@@ -978,6 +1002,7 @@ def test_a_model_worse_than_the_mean_has_not_converged():
     assert LimitedAttributeRegression(strategy=Exploration(0.05, 20, 2), n_observed=8).fit(X, y - 5).converged_
 
 
+@pytest.mark.slow
 def test_partial_fit_keeps_the_market_of_the_source():
     X, y = table()
     costs = np.linspace(1, 2, D)
@@ -988,6 +1013,7 @@ def test_partial_fit_keeps_the_market_of_the_source():
     assert f"({2 * len(y)} examples, " in model.stop_reason_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", [{"n_observed": 10}, {"n_nonzero_coefs": 4}, {"strategy": AdaptiveHybrid(2)}])
 def test_settings_cannot_change_between_pieces(changed):
     X, y = table()
@@ -997,6 +1023,7 @@ def test_settings_cannot_change_between_pieces(changed):
         model.set_params(**settings).partial_fit(X, y)
 
 
+@pytest.mark.slow
 def test_prices_cannot_change_between_pieces():
     X, y = table()
     model = LimitedAttributeRegression(3, costs=np.linspace(1, 2, D), budget=12.0).partial_fit(X, y)
@@ -1016,6 +1043,7 @@ def test_a_source_with_names_in_another_order_is_refused():
     assert_allclose(model.predict(same), model.predict(pd.DataFrame(X, columns=NAMES)))
 
 
+@pytest.mark.slow
 def test_predictions_of_a_source_with_gaps_keep_their_places(kind):
     estimator, target = kind
     X, y = table()

@@ -49,6 +49,7 @@ def no_warning_of_numpy():
         yield
 
 
+@pytest.mark.slow
 @at_most(2)
 @in_turn("name,what", list(ALGORITHMS), ["X", "y", "one of X", "one of y"])
 def test_coefficients_are_finite_whatever_the_size_of_the_numbers(name, what):
@@ -89,6 +90,7 @@ def test_answers_after_an_overflow_are_not_paid():
     assert "smaller step" not in run.message  # there are no steps
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("size", [1e-140, 1e-30, 1e30, 1e140])
 def test_what_can_be_squared_is_learned_at_any_scale(size):
@@ -137,6 +139,7 @@ def test_predictions_that_overflow_are_infinite():
     assert model.predict(np.where(np.arange(D) == 1, 1e300, 0.0)[None]).tolist() == [np.inf]
 
 
+@pytest.mark.slow
 def test_a_target_around_zero_is_not_called_smaller_than_it_is():
     """Its mean is far smaller than its entries, whose squares do not underflow."""
     rng = np.random.default_rng(0)

@@ -32,7 +32,7 @@ from hardthresh.limited import (
     learn,
 )
 from hardthresh.limited.sources.journal_file import chained
-from levels import at_most, only_at
+from levels import at_most, only_at, slow_beyond
 
 pytestmark = pytest.mark.usefixtures("no_disk")
 
@@ -618,6 +618,7 @@ CHANGES = [
 ]
 
 
+@slow_beyond(9)
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_changed_answer_is_refused_by_its_number(path, change):
     Journal(Clinic().source(), path, who="ann").draw(3).observe([0])
@@ -681,6 +682,7 @@ FORGED = [
 ]
 
 
+@slow_beyond(12)
 @pytest.mark.parametrize("change", FORGED, ids=lambda change: str(change)[:40])
 def test_an_answer_that_makes_no_sense_is_refused_even_if_its_checksum_is_right(path, change):
     Journal(Clinic().source(), path).draw(2).observe([0])
@@ -698,6 +700,7 @@ def test_an_answer_that_makes_no_sense_is_refused_even_if_its_checksum_is_right(
     assert not clinic.asked
 
 
+@pytest.mark.slow
 @at_most(4)
 @pytest.mark.parametrize("seed", range(40))
 def test_a_damaged_file_is_refused_or_gives_what_was_bought(path, seed):
@@ -733,6 +736,7 @@ def test_data_that_changed_are_refused(path):
     assert "has the target 2.0 for example 1, which has 5.0 now" in str(refused.value)
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("whole_batch", [False, True])
 def test_a_refused_target_is_deleted_with_the_command_of_the_message(path, whole_batch):

@@ -67,6 +67,7 @@ def converse(learner, X, y, most=None):
         answered += 1
 
 
+@pytest.mark.slow
 @at_most(2)
 @every
 def test_asking_and_telling_is_running(name):
@@ -81,6 +82,7 @@ def test_asking_and_telling_is_running(name):
         assert getattr(learner.meter, field) == getattr(ran.meter, field)
 
 
+@pytest.mark.slow
 @at_most(2)
 @every
 @pytest.mark.parametrize("count", [2, 7, 1000])
@@ -115,6 +117,7 @@ def test_a_question_stays_until_it_is_answered(name):
         learner.tell(id_, X[id_, indices], y[id_])
 
 
+@pytest.mark.slow
 @at_most(3)
 @every
 @pytest.mark.parametrize("paid", [False, True])
@@ -225,6 +228,7 @@ def test_a_learner_that_diverged_says_so_and_stays_finite():
         learner.ask()
 
 
+@pytest.mark.slow
 @at_most(2)
 @every
 def test_final_state_does_not_change_the_learner(name):
@@ -253,6 +257,7 @@ def test_final_state_uses_an_incomplete_query():
     assert end.own.count == learner.state.own.count + told
 
 
+@pytest.mark.slow
 @every
 def test_the_meter_counts_what_was_told(name):
     X, y = table()
@@ -268,6 +273,7 @@ def test_the_meter_counts_what_was_told(name):
         assert learner.meter.max_per_example == most <= OBSERVED
 
 
+@pytest.mark.slow
 @at_most(2)
 @every
 def test_the_learning_curve_is_of_predictions_made_before_learning(name):
@@ -315,6 +321,7 @@ def test_joined_windows_keep_their_totals(sizes):
     assert len(curve.counts) >= min(len(sizes), WINDOWS // 4)
 
 
+@pytest.mark.slow
 @at_most(1)
 @every
 @pytest.mark.parametrize("stages", [(0, 1, 5, 40, 41, 200), (333, 500, 777, 1200)])
@@ -360,6 +367,7 @@ def test_functions_cannot_be_stored_and_the_way_out_is_named(algorithm, tmp_path
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_run_can_go_on_with_more_examples():
     X, y = table(3000)
     first = learn(AdaptiveHybrid(3), ArraySource(X[:N], y[:N], OBSERVED, shuffle=False))
@@ -415,6 +423,7 @@ def test_a_model_worse_than_the_mean_is_trouble():
         assert ("predicts worse than the mean" in learner.finalize()[1]) == trouble
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["exploration", "hybrid", "adaptive"])
 def test_a_continued_learner_explores_again(name):
     """A learner that believed to be at its end forgets that, and explores again."""

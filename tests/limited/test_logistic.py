@@ -88,6 +88,7 @@ def test_the_model_stays_finite_whatever_comes(size):
     assert np.all(np.isfinite(state.information))
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("kind", ["normal", "skewed", "steep", "binary"])
 def test_nearly_the_log_loss_of_logistic_regression_on_all_examples(kind):

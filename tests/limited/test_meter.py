@@ -89,6 +89,7 @@ def test_a_budget_of_equal_prices_is_told_as_a_number_of_attributes():
     assert counts(s.meter) == (2, 3, 3, 21.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("price", [2.0, 0.1, 7.3])
 @pytest.mark.parametrize(
     "algorithm",
@@ -111,6 +112,7 @@ def test_an_algorithm_does_the_same_at_another_price_for_all(algorithm, price):
     assert priced.meter.money == pytest.approx(price * plain.meter.money)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 2), st.lists(st.integers(0, 9), max_size=4)), max_size=30))
 def test_counts_are_those_of_a_ledger(purchases):
     s = ArraySource(X, np.arange(6.0), n_observed=5)

@@ -25,6 +25,7 @@ def table(n, p, shift, seed=0):
     return np.round(rng.standard_normal((n, p)) * np.arange(1, p + 1) * 64) / 64 + shift
 
 
+@pytest.mark.slow
 @given(cuts, shifts, st.integers(1, 5))
 def test_moments_in_pieces_are_those_of_the_whole(cuts, shift, p):
     Z = table(40, p, shift)
@@ -39,6 +40,7 @@ def test_moments_in_pieces_are_those_of_the_whole(cuts, shift, p):
     np.testing.assert_array_equal(moments.comoment, moments.comoment.T)
 
 
+@pytest.mark.slow
 @given(cuts, shifts, st.lists(st.integers(0, 3), min_size=1, max_size=4, unique=True))
 def test_moments_of_some_variables_are_their_own(cuts, shift, chosen):
     Z = table(40, 4, shift)
@@ -79,6 +81,7 @@ def test_shifted_columns_are_not_taken_for_constant(shift):
     np.testing.assert_allclose(Covariances.of(values, values[:, 0]).deviation(), values.std(), rtol=1e-5)
 
 
+@pytest.mark.slow
 @given(cuts, shifts)
 def test_covariances_in_pieces_are_those_of_the_whole(cuts, shift):
     """Every variable is seen on some of the pieces only, and has the moments of these."""

@@ -209,6 +209,7 @@ def test_an_update_costs_what_the_paper_says(d, n_observed, s, B):
     assert source.meter.max_per_example <= n_observed
 
 
+@pytest.mark.slow
 def test_the_gradient_is_unbiased():
     """2000 gradients at one sparse theta: the mean is within 5 standard errors of 2 Sigma (theta - theta*)."""
     d, s, n_observed, B, repeats = 40, 4, 12, 2, 2000

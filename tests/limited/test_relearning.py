@@ -58,6 +58,7 @@ def fields(learner):
     return numbers + [each.tolist() for each in moments]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("length", [None, 900])
 def test_the_same_answers_give_the_same_learner(algorithm, length):
@@ -73,6 +74,7 @@ def test_the_same_answers_give_the_same_learner(algorithm, length):
     assert fields(again) == fields(record.learner)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("count", [96, 320, 640], ids=["exploring", "exploiting", "exploring again"])
 def test_corrected_answers_give_what_the_right_ones_would_have_given(algorithm, count):
@@ -87,6 +89,7 @@ def test_corrected_answers_give_what_the_right_ones_would_have_given(algorithm, 
     assert again.query.indices.tolist() == record.learner.query.indices.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("count", [96, 320, 640])
 @pytest.mark.parametrize("withdraw", [{0}, set(range(32)), set(range(5, 300, 7))], ids=["one", "a batch", "many"])

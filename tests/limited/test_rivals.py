@@ -62,6 +62,7 @@ def test_the_mean_over_all_explored_subsets_is_the_gradient(gradient):
     assert np.std(estimates, axis=0).max() > 0.1
 
 
+@pytest.mark.slow
 @at_most(1)
 @both_gradients
 def test_the_mean_over_many_examples_is_the_gradient_of_the_risk(gradient):
@@ -85,6 +86,7 @@ def test_the_mean_over_many_examples_is_the_gradient_of_the_risk(gradient):
     assert np.abs(z).max() > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", [ALGORITHMS["truncated"], ALGORITHMS["dantzig"]])
 def test_explored_attributes_are_drawn_equally_often(algorithm):
     d, width, n = 10, 5, 1500
@@ -148,6 +150,7 @@ def naive_dual_average(X, y, s, width, gamma, l1, dense, seed):
     return w
 
 
+@pytest.mark.slow
 @both_gradients
 @pytest.mark.parametrize("l1", [0.0, 0.05])
 def test_dual_averaging_against_its_twin(gradient, l1):
@@ -217,6 +220,7 @@ def test_an_easy_problem_within_the_budget(name):
     assert (result.meter.max_per_example, result.meter.attributes, result.meter.examples) == (5, 10000, 2000)
 
 
+@pytest.mark.slow
 @at_most(2)
 @every
 def test_with_every_attribute_there_is_nothing_random(name):
@@ -225,6 +229,7 @@ def test_with_every_attribute_there_is_nothing_random(name):
     np.testing.assert_array_equal(*results)
 
 
+@pytest.mark.slow
 def test_moments_of_whole_examples_are_those_of_the_table():
     X, y = easy(600)
     learner, source = told(DantzigSelector(2), X, y, 10)
@@ -233,6 +238,7 @@ def test_moments_of_whole_examples_are_those_of_the_table():
     np.testing.assert_allclose(first, X.T @ y / 600, atol=1e-12)
 
 
+@pytest.mark.slow
 @at_most(1)
 @every
 def test_another_seed_sees_other_attributes(name):
@@ -242,6 +248,7 @@ def test_another_seed_sees_other_attributes(name):
     assert np.any(states[0] != states[2])
 
 
+@pytest.mark.slow
 @at_most(1)
 @every
 def test_a_stored_run_goes_on(name, tmp_path):
@@ -259,6 +266,7 @@ def test_a_stored_run_goes_on(name, tmp_path):
     assert resumed.meter.attributes == straight.meter.attributes == 2000
 
 
+@pytest.mark.slow
 @at_most(2)
 @every
 def test_states_are_not_changed_by_what_comes_after(name):
@@ -275,6 +283,7 @@ def test_states_are_not_changed_by_what_comes_after(name):
     assert state.seen == 300
 
 
+@pytest.mark.slow
 def test_the_l1_norm_empties_the_predictor():
     X, y = easy(400)
     assert learn(RegularizedDualAveraging(2, gamma=8.0, l1=1e3), ArraySource(X, y, n_observed=5)).support.size == 0

@@ -161,6 +161,7 @@ def learned(source):
     return result.w.tobytes(), result.intercept, counts, result.learning_curve["squared_error"].tobytes()
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.usefixtures("no_disk")
 @pytest.mark.parametrize(
@@ -177,6 +178,7 @@ def test_every_source_gives_the_same_bits(tmp_path, make, reference):
     assert len(source.draw(1)) == 0
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.usefixtures("no_disk")
 @pytest.mark.parametrize(

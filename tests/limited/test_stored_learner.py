@@ -23,6 +23,7 @@ def bits(value):
     return {name: bits(getattr(value, name)) for name in names} if names else value
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_disk")
 @pytest.mark.filterwarnings("ignore:.* attributes are in panels for more:UserWarning")
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ def assert_bought_once(folder, calm, programs):
     assert max(requests(calm).values()) == 1
 
 
+@pytest.mark.slow
 @needs_fork
 @pytest.mark.parametrize("round_", ROUNDS)
 def test_two_programs_on_a_new_file_buy_each_answer_once(begin, calm, tmp_path, round_):
@@ -38,6 +39,7 @@ def test_two_programs_on_a_new_file_buy_each_answer_once(begin, calm, tmp_path, 
     assert_bought_once(tmp_path, calm, 2)
 
 
+@pytest.mark.slow
 @needs_fork
 @pytest.mark.parametrize("round_", ROUNDS)
 def test_two_programs_on_an_old_file_buy_each_answer_once(begin, calm, tmp_path, round_):

@@ -127,6 +127,7 @@ SOLVERS = {
 }
 
 
+@pytest.mark.slow
 @at_most(3)
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_run_of_any_solver_has_the_answer_in_memory(solver):

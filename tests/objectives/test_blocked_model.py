@@ -13,7 +13,7 @@ from hardthresh.objectives import LinearModel, blocked_model
 from hardthresh.objectives import blocked as objectives_of_blocks
 from hardthresh.objectives.inputs import mean_weights
 from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet
-from levels import in_turn
+from levels import in_turn, slow_beyond
 
 N, D, ROWS = 4000, 12, 200
 SMOOTH = sorted(name for name, cls in pointwise_losses().items() if cls().kink() is None)
@@ -53,6 +53,7 @@ def points(d, dtype=np.float64):
     return [np.zeros(d, dtype), sparse.astype(dtype), (0.1 * rng.standard_normal(d)).astype(dtype)]
 
 
+@slow_beyond(4)
 @pytest.mark.parametrize("loss", SMOOTH)
 @pytest.mark.parametrize(
     "settings",
@@ -81,6 +82,7 @@ def test_derivatives_are_those_in_memory(loss, settings):
         np.testing.assert_allclose(blocked.curvature_along(at, v), plain.curvature_along(expected, v), rtol=1e-11)
 
 
+@slow_beyond(4)
 @pytest.mark.parametrize("loss", SMOOTH)
 def test_parts_are_those_in_memory(loss):
     """Check 1 of scale.md: the models of some columns, and blocks of the Hessian."""
@@ -105,6 +107,7 @@ def test_parts_are_those_in_memory(loss):
     np.testing.assert_allclose(inner.hessian(at), bend[np.ix_([2, 3], [2, 3])], rtol=0, atol=1e-11 * size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squared", "logistic", "poisson"])
 def test_single_precision_is_that_of_the_data(loss):
     """Check 1 of scale.md: float32."""
@@ -195,6 +198,7 @@ def test_points_of_kept_columns_are_one_sweep(monkeypatch):
 SOLVERS = [WorkingSet(), IHT(), HardThresholdingPursuit()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: type(solver).__name__)
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 @pytest.mark.parametrize("seed", range(5))
@@ -224,6 +228,7 @@ def test_a_part_asked_for_before_columns_were_added_is_still_the_same(loss, inte
     np.testing.assert_allclose(crossed[1], crossed[0].T, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 @in_turn("loss,intercept,room", ["squared", "logistic", "poisson"], [True, False], [None, 1])
 def test_hessians_at_several_points_are_one_reading_where_there_is_room(loss, intercept, room, monkeypatch):
     """Values, gradients, diagonals and images at more points than are remembered otherwise are those in memory."""

@@ -125,6 +125,7 @@ def test_every_way_to_say_it_is_the_same_function(way):
         assert f.check_gradient(W) < 1e-7
 
 
+@pytest.mark.slow
 @at_most(2)
 @every_way
 def test_a_mini_batch_is_that_of_the_linear_model(way):

@@ -12,6 +12,7 @@ from hardthresh.core.meter import Meter
 from hardthresh.objectives import Function, LinearModel
 from hardthresh.objectives.computed import MOST_COLUMNS
 from hardthresh.objectives.derivatives import difference
+from levels import slow_beyond
 
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((80, 20)) @ (np.eye(20) + 0.8 * np.eye(20, k=1))
@@ -46,6 +47,7 @@ def by_jax():
 MAKERS = pytest.mark.parametrize("make", [by_gradients, by_torch, by_jax])
 
 
+@pytest.mark.slow
 @MAKERS
 def test_columns_are_those_of_the_linear_model(make):
     f, some, others = make(), np.array([1, 4, 5, 13]), np.array([0, 2, 19])
@@ -72,6 +74,7 @@ def test_other_coordinates_are_zero_without_a_prediction_and_those_of_the_predic
     np.testing.assert_array_equal(f.columns(some).evaluate(W[some], W).gradient, f.evaluate(W).gradient[some])
 
 
+@pytest.mark.slow
 @MAKERS
 def test_the_default_finds_what_it_finds_for_the_linear_model(make):
     expected = ht.minimize(POISSON, Sparsity(2))
@@ -131,6 +134,7 @@ def smooth_and_not():
     }
 
 
+@slow_beyond(10)
 @pytest.mark.parametrize(("library", "name"), list(product(["jax", "torch"], smooth_and_not())))
 def test_only_quadratics_have_a_constant_hessian(name, library):
     fn, quadratic = smooth_and_not()[name]
@@ -144,6 +148,7 @@ def test_only_quadratics_have_a_constant_hessian(name, library):
     assert not Function(quartic, 5, True).traits.quadratic
 
 
+@pytest.mark.slow
 def test_what_a_program_of_jax_does_within_calls_and_loops_is_seen():
     """On the lines of the first trial every one of these is a quadratic; only the first is one elsewhere."""
     jax = jax_or_skip()
@@ -165,6 +170,7 @@ def test_what_a_program_of_jax_does_within_calls_and_loops_is_seen():
         assert f.traits.quadratic is quadratic
 
 
+@pytest.mark.slow
 def test_a_function_of_jax_that_branches_on_values_is_not_compiled():
     jnp, calls = jax_or_skip().numpy, []
 

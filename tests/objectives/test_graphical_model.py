@@ -177,6 +177,7 @@ def test_float32_stays_float32():
     np.testing.assert_allclose(at.value, GraphicalModel(X, l2=0.1).value(W), rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["array_api_strict", "torch"])
 def test_other_array_libraries_agree(library):
     xp = pytest.importorskip(library, reason=f"{library} is not installed")
@@ -225,6 +226,7 @@ def test_the_authors_synthetic_set():
     assert run.value == pytest.approx(37.4906, abs=0.05)
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize(
     ("graph", "p", "n", "value", "least"),

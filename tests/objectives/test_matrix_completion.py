@@ -19,7 +19,7 @@ from hardthresh.solvers import IHT, AcceleratedIHT, ConjugateIHT, HardThresholdi
 from hardthresh.solvers import minimize as solve
 from hardthresh.steps import BarzilaiBorwein, ExactLineSearch, Fixed, SparsePolyak
 from hardthresh.storage import load, save
-from levels import at_most, draws
+from levels import at_most, draws, slow_beyond
 
 STORAGES = ("dense", "factored")
 LOSSES = ("squared", "logistic", "poisson")
@@ -266,6 +266,7 @@ SOLVERS = [
 ]
 
 
+@slow_beyond(5)
 @at_most(7)
 @pytest.mark.parametrize("solver", SOLVERS, ids=repr)
 @pytest.mark.parametrize("noise", [0.0, 0.3])
@@ -283,6 +284,7 @@ def test_every_solver_does_the_same_in_both_storages(solver, noise):
         np.testing.assert_allclose(factored.step, dense.step, rtol=1e-5)
 
 
+@pytest.mark.slow
 @at_most(3)
 @both_storages
 @pytest.mark.parametrize("method", ["auto", "lapack", "lanczos", "randomized", "subspace"])

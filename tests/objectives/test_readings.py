@@ -81,6 +81,7 @@ def test_the_rows_of_a_pilot_leave_room_for_a_block():
     assert room(128, 1 << 20) == 256
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["moments", "look"])
 def test_a_reading_centres_few_columns_at_once(task):
     """Check 5 of scale.md: the sums of a wide block take far less memory than the block."""
@@ -178,6 +179,7 @@ def test_a_fit_of_sparse_rows_is_that_of_dense_ones(dtype, mean):
     assert abs(coef[0] - 1.0) < 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blocks", [1, 7, 1000])
 def test_merging_blocks_changes_no_moment(blocks):
     """Check 10 of scale.md: 1, 7 and 1000 blocks agree to 1e-13."""

@@ -211,6 +211,7 @@ def test_other_seeds_have_other_data(scripts):
         assert not drawn[0] & drawn[1], name
 
 
+@pytest.mark.slow
 def test_the_toy_of_another_seed_is_like_that_of_the_caption(scripts):
     figure = scripts("fig1_toy")
     assert figure.like_the_caption(409) == 409

@@ -79,6 +79,7 @@ def test_the_stream_of_the_paper(scripts):
     np.testing.assert_array_equal(truth, drawn_truth)
 
 
+@pytest.mark.slow
 @at_most(4)
 @pytest.mark.parametrize("kind", ["ar5", "equi3", "normal", "sigma5", "scales", "d1000", "n27"])
 def test_the_data_of_the_robustness_table(scripts, kind):

@@ -158,6 +158,7 @@ def test_an_iteration_on_the_same_batches_is_that_of_the_run(library):
     assert other.ratio != pytest.approx(states[8].ratio)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("l2", [0.0, 0.3])
 def test_the_penalised_form_is_minimised_in_every_entry(library, l2):
     penalised = part(library, "_penalised")
@@ -348,6 +349,7 @@ def small_attack(library, tmp_path, monkeypatch):
     attack.classifier.cache_clear()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", ["dense", "cnn"])
 @pytest.mark.parametrize("search", ["published", "greedy"])
 def test_an_attack_in_small(small_attack, network, search):

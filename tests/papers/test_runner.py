@@ -356,6 +356,7 @@ def test_a_digest_knows_every_change_of_the_code(runner, tmp_path):
     assert len({before, changed, runner.cells.digest(tmp_path), runner.cells.digest(tmp_path / "b.py")}) == 4
 
 
+@pytest.mark.slow
 def test_items_are_scripts_of_their_own(runner):
     """The hash of a cell has the script of its item and the helpers: an item must not import another one."""
     library = runner.Library(PAPERS)
@@ -532,6 +533,7 @@ def test_a_made_up_race_has_the_fields_of_a_real_one(runner):
     assert real.search(problem, [0.1, 0.2], 3).keys() == real.example("fixed", 0).keys()
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("name", ["fig2_fixed_step", "fig2_target", "algorithm2"])
 def test_an_item_from_its_cells_to_its_figure(runner, name):

@@ -342,6 +342,7 @@ def test_sparse_polyak_is_rate_invariant_and_the_classical_step_is_not(kind, lim
 # --- 7: against the fixed step ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "factor"), [("linear", 2), ("logistic", 4)])
 def test_sparse_polyak_needs_fewer_iterations_than_the_fixed_step(kind, factor):
     problem = simulated(1000, 30, 15, kind, 0, alpha=5.0)
@@ -386,6 +387,7 @@ def column_scaled(problem, seed):
     return problem.X * scales, problem.coef / scales
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize(
     ("name", "arguments", "settings", "limit"),
@@ -506,6 +508,7 @@ def matrix_problem(d, rank, n, seed):
     return MatrixRegression(A, y, shape=(d, d)), truth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "expected"), [(SparsePolyak, [12, 23, 36, 122]), (Polyak, [18, 39, 70, None])], ids=["sparse", "classical"]
 )

@@ -15,6 +15,7 @@ from hardthresh.solvers import IHT
 from hardthresh.steps import Fixed, SparsePolyak
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("step", "rule"),
     [(sparse_polyak(2, 1.0), SparsePolyak(0.0, scale=1.0)), (fixed(0.5), Fixed(0.5))],
@@ -52,6 +53,7 @@ def test_in_one_dimension_sparse_polyak_solves_only_with_c_above_a_quarter():
     assert are_solved(one, 1, sparse_polyak(1, 0.5), 1, 1e-30).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scale", "solved"), [(0.75, False), (1.0, False), (1.5, True), (2.0, True), (5.0, True)])
 def test_the_problem_of_the_page_on_one_fifth_needs_more_than_1(scale, solved):
     hessian = np.array([[0.05, 0.08, 0.07], [0.08, 0.73, 0.42], [0.07, 0.42, 0.30]])

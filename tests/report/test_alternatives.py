@@ -81,6 +81,7 @@ def test_without_another_set_the_chart_says_so():
     assert not ax.patches
 
 
+@pytest.mark.slow
 def test_labels_of_many_rows_do_not_overlap(many):
     found = many
     figure = Figure(figsize=(6, 4), layout="constrained")

@@ -48,6 +48,7 @@ def report(classifier, tmp_path):
     return write_report(classifier, tmp_path / "report.html", data_summary={"n": 62, "d": 200}, command="make demo")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1200, *at("pairs", [600])])
 def test_it_renders_without_a_complaint(browse, report, tmp_path, width):
     picture = tmp_path / "report.png"

@@ -36,6 +36,7 @@ def test_each_method_is_drawn_at_its_loss_with_its_error(comparison):
     assert "log loss" in ax.get_ylabel()
 
 
+@pytest.mark.slow
 def test_a_method_that_is_far_worse_than_none_does_not_hide_the_others(comparison):
     far = [
         replace(entry, relative_losses=(90.0,) * 3) if entry.name == "lasso" else entry for entry in comparison.entries
@@ -44,6 +45,7 @@ def test_a_method_that_is_far_worse_than_none_does_not_hide_the_others(compariso
     assert ax.get_ylim()[1] < 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", [90.0, 1.0, 0.5])
 def test_equal_losses_of_all_methods_are_within_the_axis(comparison, loss):
     entries = tuple(replace(entry, relative_losses=(loss,) * 3) for entry in comparison.entries)
@@ -58,6 +60,7 @@ def test_what_is_no_comparison_is_refused():
             call(3)
 
 
+@pytest.mark.slow
 def test_the_page_has_the_verdict_the_table_and_what_was_run(comparison, tmp_path, no_charts):
     path = write_comparison(
         comparison, tmp_path / "page.html", date=DATE, command="hardthresh compare", data_summary={"target": "illness"}
@@ -76,6 +79,7 @@ def test_the_page_has_the_verdict_the_table_and_what_was_run(comparison, tmp_pat
     assert again.read_bytes() == path.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_comparison_without_a_sound_method_has_a_page(comparison, tmp_path):
     failed = [
         replace(entry, rounds=(), losses=(), relative_losses=(), features=(), failures=((0, "broken"),))

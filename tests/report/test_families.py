@@ -57,6 +57,7 @@ def ax():
 # paths
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["outputs", "classes"])
 @pytest.mark.parametrize("output", [0, 1])
 def test_the_path_of_an_output_has_its_coefficients(family, output, ax):
@@ -124,6 +125,7 @@ def test_the_accuracy_without_features_is_the_share_of_the_largest_class(family)
     assert scores["accuracy"].without == pytest.approx(largest)
 
 
+@pytest.mark.slow
 def test_quantiles_and_hazards_have_no_calibration(ax):
     for family in ("quantiles", "times"):
         with pytest.raises(
@@ -143,6 +145,7 @@ def test_no_chart_of_a_linear_svc_is_about_probabilities():
     assert [threshold in caption for caption in captions] == [True, True, False]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("class_weight", [None, "balanced"])
 def test_the_confusion_matrix_says_that_its_rows_are_weighted(class_weight):
     _, y, _ = FAMILIES["decisions"]
@@ -208,6 +211,7 @@ def sentences_of_convergence(model, folder):
     return re.sub(r"\s+", " ", re.search(r"Did the search finish\?</h2>(.*?)</p>", text, re.DOTALL)[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cls", "y"),
     [
@@ -225,12 +229,14 @@ def test_objectives_with_different_losses_are_not_compared(cls, y, folder):
     assert f"model, {model.objective_:.3g}, does not compare with these" in said
 
 
+@pytest.mark.slow
 def test_an_objective_without_a_parameter_is_that_of_the_search(folder):
     model = ht.SparseOrdinalRegression(n_nonzero_coefs=2).fit(X, LEVEL)
     said = sentences_of_convergence(model, folder)
     assert said.endswith(f"the objective went from {model.history_['value'][0]:.3g} to {model.objective_:.3g}.")
 
 
+@pytest.mark.slow
 def test_a_higher_concordance_is_better(folder):
     model = ht.SparseCoxRegressionCV(n_nonzero_coefs=range(6), cv=3, averaging="exponential", alphas=[0.01, 0.1])
     model.fit(X, TIME)
@@ -241,6 +247,7 @@ def test_a_higher_concordance_is_better(folder):
     assert "R² is the share" not in text
 
 
+@pytest.mark.slow
 def test_sizes_have_no_sign_and_standard_errors_are_those_of_the_summary(folder):
     model = fitted("classes")
     text = re.sub(r"\s+", " ", page("classes", folder))
@@ -251,6 +258,7 @@ def test_sizes_have_no_sign_and_standard_errors_are_those_of_the_summary(folder)
     assert "effects per standard deviation on ash, birch, cedar." in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["outputs", "quantiles"])
 def test_standard_errors_and_substitutes_have_columns_where_they_are_known(family, folder):
     text = page(family, folder)

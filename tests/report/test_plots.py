@@ -228,6 +228,7 @@ def test_convergence_counts_iterations_where_no_passes_are_recorded(build, ax):
     assert plot_convergence(model, ax).get_xlabel() == "iteration"
 
 
+@pytest.mark.slow
 def test_the_curve_over_numbers_of_edges(ax):
     X = make_graphical_model(60, 6, graph="chain").X
     model = ht.SparseGaussianGraphicalModelCV([2, 5, 9], cv=3).fit(X)
@@ -256,6 +257,7 @@ def buyers():
 BUYERS = ["regression", "classifier", "result"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", BUYERS)
 def test_learning_curve_on_given_axes(buyers, kind, ax):
     before = dict(matplotlib.rcParams)

@@ -101,6 +101,7 @@ def source(tmp_path):
     return (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_cross_validated_classifier_is_told_in_full(classifier, drawn_classifier):
     page = Page(drawn_classifier.read_text(encoding="utf-8"))
     assert (page.open, page.errors) == ([], [])
@@ -150,6 +151,7 @@ def test_the_table_has_every_chosen_feature_with_its_numbers(classifier, report)
         assert int(told[3]) == round(100 * classifier.selection_frequency_[j])
 
 
+@pytest.mark.slow
 def test_the_certificate_is_told_word_for_word(classifier, report):
     page = report(classifier)
     for line in str(classifier.certificate()).splitlines():
@@ -299,6 +301,7 @@ def test_the_report_loads_nothing_from_the_network(regression, drawn_report, dra
     assert all(target.startswith("#") for target in re.findall(r"url\(([^)]*)\)", text))
 
 
+@pytest.mark.slow
 def test_links_inside_the_page_lead_somewhere_and_no_name_is_used_twice(drawn_classifier):
     text = drawn_classifier.read_text(encoding="utf-8")
     page = Page(text)
@@ -350,6 +353,7 @@ def test_a_model_without_its_data_has_no_certificate(build, report):
     assert "There is no certificate: this model does not carry its training data." in report(build(2, 9)).text
 
 
+@pytest.mark.slow
 def test_the_certificate_of_a_loaded_model_can_be_given(report):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((80, 30)) * rng.lognormal(size=30)
@@ -371,6 +375,7 @@ def test_a_run_that_was_cut_short_is_said_to_be(build, report):
     assert "No: the limit of iterations was reached" in page.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("share", "doubt"), [(0.2, True), (0.8, False)])
 def test_an_unstable_choice_is_said_to_be(build, report, share, doubt):
     model = build(2, 9)
@@ -378,6 +383,7 @@ def test_an_unstable_choice_is_said_to_be(build, report, share, doubt):
     assert ("one of several lists" in report(model).text) == doubt
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.* constant column", "ignore:the best mean score")
 @pytest.mark.parametrize(
     ("kind", "numbers", "options", "note"),
@@ -426,6 +432,7 @@ def test_an_average_and_what_is_unstable_in_it_are_in_the_headline(build_grid, r
         assert f"{k} {ridge} {weight}" in page.text
 
 
+@pytest.mark.slow
 def test_a_negative_weight_of_the_model_without_features_is_shown_and_said_why(build_grid, report):
     page = report(build_grid(4, parts=[(5, 0.1, 0.8), (2, 0.1, 0.3), (0, 0.0, -0.1)]))
     for row in ("5 0.1 80 %", "2 0.1 30 %", "0 0 −10 %"):
@@ -459,6 +466,7 @@ def test_the_table_of_held_out_scores_has_those_without_features(build_grid, rep
     assert "gets a higher prediction than one of normal" in text
 
 
+@pytest.mark.slow
 def test_a_range_that_was_extended_is_said_to_be(build_grid, report):
     model = build_grid()
     for model.range_extended_ in (True, False):
@@ -471,6 +479,7 @@ def test_k_chosen_by_a_criterion_was_not_given(build, report):
     assert "The number of features was chosen by EBIC (2), so there is no curve over k" in report(model).text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("criterion", "price"), [("ebic", "grows with"), ("bic", "does not account for")])
 def test_what_a_criterion_pays_for_is_said(criterion, price, report):
     rng = np.random.default_rng(0)
@@ -498,6 +507,7 @@ def test_perfect_separation_is_a_warning(build, report):
         assert ("perfectly separated" in report(model).text) == model.separated_
 
 
+@pytest.mark.slow
 def test_each_class_of_several_has_a_column(report):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((90, 8))
@@ -511,6 +521,7 @@ def test_each_class_of_several_has_a_column(report):
     assert "Rows of each class, by the class that the model predicts." in page.text
 
 
+@pytest.mark.slow
 def test_censored_times_have_curves_of_survival(report):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((90, 8))

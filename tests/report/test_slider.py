@@ -87,6 +87,7 @@ def test_without_scripts_the_chosen_model_alone_is_shown(counts, tmp_path):
     assert chosen.startswith(f"{model.best_n_nonzero_coefs_} feature")
 
 
+@pytest.mark.slow
 def test_the_page_allows_its_own_script_alone(counts, tmp_path):
     text = write_report(counts[1], tmp_path / "report.html").read_text(encoding="utf-8")
     [script] = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)

@@ -82,6 +82,7 @@ def trees():
     return model.fit(X, y + 0.5 * rng.standard_normal(80))
 
 
+@pytest.mark.slow
 def test_the_levels_of_a_category_are_one_feature_in_folds_too(trees, tmp_path):
     facts = read(trees)
     levels = [feature for feature in facts.features if feature.column == "kind"]

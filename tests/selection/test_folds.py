@@ -15,7 +15,7 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.designs import DenseDesign
 from hardthresh.objectives import LinearModel
 from hardthresh.selection import FoldPath, least_squares_fold_paths
-from levels import at_most, in_turn
+from levels import at_most, in_turn, slow_beyond
 
 BUDGETS = (1, 2, 3, 4, 5, 8, 10, 12)
 
@@ -206,6 +206,7 @@ def assert_least_squares(case, training, paths, budgets=BUDGETS, rtol=1e-7):
         assert np.all(part.loss(path)[1:] < part.loss(path)[0])
 
 
+@slow_beyond(8)
 @in_turn("kind,split", list(KINDS), list(SPLITS))
 def test_a_fold_fits_what_its_training_rows_alone_give(split, kind):
     case = make(**KINDS[kind])
@@ -213,6 +214,7 @@ def test_a_fold_fits_what_its_training_rows_alone_give(split, kind):
     assert_least_squares(case, training, assert_alone(case, training))
 
 
+@slow_beyond(3)
 @at_most(7)
 @in_turn("kind,n", list(KINDS), [12, 25])
 def test_each_row_may_be_left_out_in_turn(kind, n):
@@ -221,6 +223,7 @@ def test_each_row_may_be_left_out_in_turn(kind, n):
     assert_least_squares(case, training, assert_alone(case, training, (1, 2, 4)), (1, 2, 4))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_that_holds_on_many_correlated_columns(seed):
     case = make(n=100, d=400, rho=0.9, seed=seed)
@@ -259,6 +262,7 @@ def test_no_exchange_of_columns_improves_a_fit(settings):
     assert len(case.paths(training, [12])[0].columns) == 12
 
 
+@slow_beyond(11)
 @in_turn("kind,ruin", list(KINDS), ["X", "y", "both", "weights"])
 def test_held_out_rows_do_not_change_the_models(kind, ruin):
     case = make(**KINDS[kind])
@@ -536,6 +540,7 @@ WORKING_SETS = {
 }
 
 
+@slow_beyond(3)
 @at_most(6)
 @pytest.mark.parametrize("limits", WORKING_SETS.values(), ids=WORKING_SETS)
 @in_turn("kind,split", list(KINDS), list(SPLITS))

@@ -21,7 +21,7 @@ from hardthresh.solvers import minimize
 from hardthresh.solvers.working_set import refits
 from hardthresh.solvers.working_set.support_grid import different_refits
 from hardthresh.solvers.working_set.training_fold import TrainingFold
-from levels import in_turn, only_at
+from levels import in_turn, only_at, slow_beyond
 from numpy_code import use_numpy
 
 BUDGETS = (0, 1, 2, 4, 7)
@@ -165,6 +165,7 @@ def assert_same(case, one, other, rtol=1e-6):
     assert_allclose(case.predictions(one), case.predictions(other), rtol=0, atol=rtol)
 
 
+@slow_beyond(7)
 @in_turn("kind,loss", list(KINDS), list(LOSSES))
 def test_a_fold_fits_what_its_training_rows_alone_give(loss, kind):
     case = make(loss, **KINDS[kind])
@@ -175,6 +176,7 @@ def test_a_fold_fits_what_its_training_rows_alone_give(loss, kind):
         assert_minimal(part, path)
 
 
+@slow_beyond(9)
 @in_turn("kind,ruin", list(KINDS), ["X", "y", "weights", "offset"])
 def test_held_out_rows_do_not_change_the_models(kind, ruin):
     case = make(**KINDS[kind])
@@ -435,6 +437,7 @@ def test_which_folds_share_the_search(kind, shares, monkeypatch):
     assert searched == ([3] if shares else [1, 1, 1])
 
 
+@slow_beyond(6)
 @pytest.mark.skipif(kernel() is None, reason="the compiled kernel was not built, or HARDTHRESH_PURE is set")
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_kernel_fits_what_the_numpy_code_fits(kind, monkeypatch):

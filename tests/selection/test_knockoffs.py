@@ -141,6 +141,7 @@ def test_the_procedure_for_e_values_is_that_of_its_definition(e, fdr):
     assert_array_equal(selected, [j for j in range(d) if k and e[j] >= ordered[k - 1]])
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("level", [0.1, 0.2])
 def test_coins_keep_the_level(level):

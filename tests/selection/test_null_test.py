@@ -69,6 +69,7 @@ def test_it_is_close_to_the_share_of_all_orders(seed):
     assert abs(p_value(X, y) - exact) <= 4 * np.sqrt(exact * (1 - exact) / 200) + 1 / 200
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_it_is_uniform_where_there_is_nothing_to_find(loss):

@@ -27,7 +27,7 @@ from hardthresh.objectives import LinearModel, MultiOutputModel
 from hardthresh.selection import path
 from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet, minimize
 from hardthresh.solvers.working_set.tableau import Tableau
-from levels import at_most, in_turn
+from levels import at_most, in_turn, slow_beyond
 
 FAST = WorkingSet(effort="fast")
 """What `path` chooses for linear models."""
@@ -228,6 +228,7 @@ def assert_consistent(run):
     )
 
 
+@pytest.mark.slow
 @at_most(3)
 @in_turn("kind,loss,seed", list(KINDS), ["squared", "logistic"], [0, 1])
 def test_numbers_of_a_path_are_about_as_good_as_alone(loss, kind, seed):
@@ -242,6 +243,7 @@ def test_numbers_of_a_path_are_about_as_good_as_alone(loss, kind, seed):
     assert sum(run.value for run in runs) <= 1.08 * sum(alone)
 
 
+@slow_beyond(3)
 @at_most(5)
 @pytest.mark.parametrize("effort", ["fast", "balanced", "thorough"])
 @in_turn("kind,loss", list(KINDS), ["squared", "logistic"])
@@ -253,6 +255,7 @@ def test_a_path_of_one_number_is_the_run_of_this_number(effort, loss, kind):
         assert_same_run(run, minimize(objective, constraint(k), solver), rtol=1e-3 if kind == "float32" else 1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", [IHT(), HardThresholdingPursuit()], ids=["iht", "pursuit"])
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_a_solver_that_shares_nothing_makes_the_same_runs_bit_for_bit(solver, loss):
@@ -267,6 +270,7 @@ def test_a_solver_that_shares_nothing_makes_the_same_runs_bit_for_bit(solver, lo
         assert_consistent(run)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_neither_the_order_of_the_budgets_nor_their_number_matters(loss):
     objective, constraint = of_kind("plain", loss, 3)

@@ -41,6 +41,7 @@ def test_the_p_value_counts_the_fits_to_random_orders():
     assert str(found).startswith(f"p = {found.p_value:.3g}: of 19 random orders")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "engine", [lambda blocks: blocks, Serial, lambda blocks: Threads(blocks, 2)], ids=["blocks", "serial", "threads"]
 )
@@ -95,6 +96,7 @@ def test_orders_by_default_are_none_of_data_simulated_with_a_small_seed(seed):
     assert np.abs(found.statistics - model.fit(X, y[made]).coef_[0]).min() > 1e-6
 
 
+@pytest.mark.slow
 def test_targets_keep_their_weights_and_offsets_so_that_every_order_of_the_data_has_the_same_fits():
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((4, 2)), rng.standard_normal(4)

@@ -102,6 +102,7 @@ def test_halves_of_a_pair_have_no_row_in_common(n):
         assert set(first) | set(second) <= set(range(n))
 
 
+@pytest.mark.slow
 def test_each_row_is_in_a_half_as_often_as_any_other():
     counts = np.zeros(11)
     for pair in complementary_pairs(11, 4000, 0):

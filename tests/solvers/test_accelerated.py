@@ -12,7 +12,7 @@ from hardthresh.core import InvalidInputError, Status, StepRule, iterate, minimi
 from hardthresh.objectives import LinearModel, MatrixCompletion, MatrixRegression
 from hardthresh.solvers import IHT, AcceleratedIHT, ConstantMomentum, ExactMomentum, Momentum, NesterovMomentum
 from hardthresh.steps import Backtracking, ExactLineSearch, Fixed, Polyak, SparsePolyak
-from levels import at, at_most, only_at
+from levels import at, at_most, only_at, slow_beyond
 
 
 def published(momentum, step=ExactLineSearch(), **settings):  # noqa: B008 - frozen
@@ -35,6 +35,7 @@ def inverse_lipschitz(X):
 # --- the toy of Fig. 1 -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_golden_trajectories_of_the_toy(specs):
     with np.load(specs / "golden" / "acciht_toy.npz") as golden:
         f, mu = LinearModel(golden["Phi"], golden["b"]), 6.0 * float(golden["mu"])
@@ -105,6 +106,7 @@ def test_counts_on_a_gaussian_design(seed):
     assert iterations_to(f, 244, AcceleratedIHT(), 1e-10, 60) <= [46, 44, 45][seed]
 
 
+@pytest.mark.slow
 def test_the_local_rate_law():
     problem = papers.gaussian_design(120, 400, 8, seed=7)
     f, step = LinearModel(problem.X, problem.y), inverse_lipschitz(problem.X)
@@ -130,6 +132,7 @@ def correlated(seed):
 # --- the safeguarded method ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "mean"), [(20, 0.0837), (60, 0.0628)])
 def test_it_converges_monotonically_on_correlated_columns(k, mean):
     shares = []
@@ -141,6 +144,7 @@ def test_it_converges_monotonically_on_correlated_columns(k, mean):
     assert np.mean(shares) <= mean
 
 
+@slow_beyond(3)
 @pytest.mark.parametrize(
     "momentum", [*map(ConstantMomentum, (0.0, 0.5, 0.9, 2.0)), ExactMomentum(), NesterovMomentum()], ids=repr
 )
@@ -159,6 +163,7 @@ def test_no_setting_makes_it_rise(momentum, step, loss):
     assert (np.diff(run.history["value"]) <= 0).all()
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("storage", ["dense", "factored"])
 def test_a_step_far_too_long_ends_where_only_rounding_is_left(storage):

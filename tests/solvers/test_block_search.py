@@ -50,6 +50,7 @@ def test_the_default_finds_the_best_groups_where_they_are_correlated():
     assert found[False] < 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_no_exchange_of_groups_is_left(loss):
     X, y, labels = correlated(20, n_groups=12, n=120)
@@ -190,6 +191,7 @@ def test_what_is_too_wide_is_left_out(width, there):
         assert search_blocks(objective, constraint, at, constraint.project(wide).support, 0.0) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_the_order_of_rows_and_columns_does_not_matter(seed):
     X, y, labels = correlated(seed, n_groups=12, n=80, k=4)
@@ -233,6 +235,7 @@ def test_where_there_are_no_blocks_there_is_no_model():
     assert search_blocks(objective, Sparsity(2), at, support, 0.0) is None
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
 def test_exchanges_of_units_find_most_of_the_best(rho):

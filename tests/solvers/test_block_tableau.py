@@ -32,6 +32,7 @@ def decrease(X, y, blocks, chosen):
     return (np.sum(y**2) - np.sum((y - fitted) ** 2)) / (2 * N)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dependent", [False, True])
 @pytest.mark.parametrize("overlapping", [False, True])
 def test_additions_and_removals_end_where_a_new_fit_begins(overlapping, dependent):

@@ -19,7 +19,7 @@ from hardthresh.solvers.branch_and_bound.quadratic import Quadratic, Reduced
 from hardthresh.solvers.branch_and_bound.relaxation import relax
 from hardthresh.solvers.branch_and_bound.rows import Rows
 from hardthresh.solvers.branch_and_bound.search import Search
-from levels import reaches
+from levels import reaches, slow_beyond
 
 N_PROBLEMS = 400 if reaches("all") else 100
 
@@ -79,6 +79,7 @@ def close(f):
     return 1e-12 * abs(f.value(np.zeros(f.shape)))
 
 
+@slow_beyond(30)
 @pytest.mark.parametrize("seed", range(N_PROBLEMS))
 def test_check_21_the_answer_is_that_of_trying_every_support(seed, monkeypatch):
     """Also, no node has a bound above the best of its supports."""
@@ -118,6 +119,7 @@ def enumeration(seed):
     return f, constraint, size, every, ranked[gap] + margin, margin
 
 
+@pytest.mark.slow
 def test_most_enumerations_are_complete():
     """Of 40 of these problems 23 have no dependent columns, and of the others few are as good with one fewer."""
     complete = 0
@@ -129,6 +131,7 @@ def test_most_enumerations_are_complete():
     assert complete >= 34
 
 
+@slow_beyond(30)
 @pytest.mark.parametrize("seed", range(N_PROBLEMS))
 def test_all_supports_below_a_value_are_enumerated(seed):
     """Of the same random problems, with copies, combinations and columns of zeros (section 5.5)."""
@@ -181,6 +184,7 @@ def test_an_enumeration_with_dependent_columns_is_complete_only_where_fewer_woul
             assert below
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("distance", [1e-3, 1e-4, 1e-5, 1e-6])
 def test_near_copies_are_told_apart(distance, seed):
@@ -201,6 +205,7 @@ def test_near_copies_are_told_apart(distance, seed):
     assert "no support has a value below this one: proved to" in run.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [1e-1, 1e-2, 1e-3, 1e-4])
 def test_a_pair_of_near_copies_that_exchanges_do_not_reach_is_not_given_up(share):
     """One of two near copies is most of the target, and their difference most of the rest: a share of it.
@@ -221,6 +226,7 @@ def test_a_pair_of_near_copies_that_exchanges_do_not_reach_is_not_given_up(share
         assert not found.complete or (2, 3) in found.supports
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ridge", [1e-16, 1e-14, 1e-12, 1e-8])
 def test_copies_that_a_tiny_ridge_tells_apart_end_too(ridge):
     """Rounding leaves nothing, or less, of the square of a copy, and its ridge is below that."""
@@ -317,6 +323,7 @@ def test_a_bound_above_the_value_is_withdrawn(monkeypatch):
     assert "proved" not in run.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_search_with_many_nodes_ends_at_the_minimum(seed):
     f, constraint = hard(n=30, d=16, k=4, rho=0.9, ridge=1e-4, seed=seed)
@@ -325,6 +332,7 @@ def test_a_search_with_many_nodes_ends_at_the_minimum(seed):
     assert run.value == pytest.approx(min(values(f, 4).values()), rel=1e-9)
 
 
+@slow_beyond(4)
 @pytest.mark.parametrize(
     ("limits", "n"),
     list(product([{"_OWN": 5}, {"_OWN": 5, "_OWN_AT_ROOT": 5}, {"_PAIRED": 0}, {"_STEPS": 0}], [12, 40])),
@@ -340,6 +348,7 @@ def test_large_problems_are_searched_to_the_same_answer(limits, n, monkeypatch):
     assert (run.history["lower_bound"] <= best * (1 + 1e-9)).all()
 
 
+@pytest.mark.slow
 def test_a_search_begins_badly_and_ends_well(monkeypatch):
     """Where the first support is a bad one, the rounding of relaxations finds the best."""
     monkeypatch.setattr(WorkingSet, "advance", lambda self, f, c, state: state.ended("badly"))
@@ -359,6 +368,7 @@ def root(f):
     return reduced, reduced.curvature(whole.hessian, np.ones(whole.size))
 
 
+@slow_beyond(5)
 @pytest.mark.parametrize("seed", range(10))
 def test_any_point_gives_a_lower_bound(seed, monkeypatch):
     """Wherever the relaxation ends: after no step, one, or all."""
@@ -478,6 +488,7 @@ def test_children_have_no_lower_bound_than_their_parents(monkeypatch):
 # --- runs ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_run_that_is_stopped_and_stored_goes_on_to_the_same_answer(tmp_path):
     f, constraint = hard()
     straight = minimize(f, constraint, BranchAndBound())
@@ -491,6 +502,7 @@ def test_a_run_that_is_stopped_and_stored_goes_on_to_the_same_answer(tmp_path):
     np.testing.assert_array_equal(rest.history["lower_bound"], straight.history["lower_bound"][5:])
 
 
+@pytest.mark.slow
 def test_an_interrupt_keeps_the_answer_and_the_bound(monkeypatch):
     f, constraint = hard()
     run, count = Search.run, []
@@ -512,6 +524,7 @@ def test_an_interrupt_keeps_the_answer_and_the_bound(monkeypatch):
     assert resumed.state.n_nodes == whole.state.n_nodes
 
 
+@pytest.mark.slow
 def test_the_estimator_takes_it_by_name():
     f, _ = hard()
     model = ht.SparseLinearRegression(
@@ -522,6 +535,7 @@ def test_the_estimator_takes_it_by_name():
     assert model.objective_ == pytest.approx(minimize(f, Sparsity(5), BranchAndBound()).value)
 
 
+@pytest.mark.slow
 def test_the_scale_of_the_target_changes_no_node():
     f, constraint = hard()
     runs = [
@@ -562,6 +576,7 @@ def test_what_it_cannot_do_is_refused_with_what_can():
         BranchAndBound(tol=0.0)
 
 
+@pytest.mark.slow
 def test_a_time_limit_leaves_an_answer_and_the_gap():
     """Over before the search began, it still ends with the support of the local search and the bound of the root."""
     rng = np.random.default_rng(31)

@@ -34,6 +34,7 @@ def iterations_until(error, objective, constraint, solver, most=100):
     raise AssertionError
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize(
     ("shape", "rank", "share", "most"), [((512, 768), 60, 0.5, 13), ((800, 800), 8, 0.15, 11), ((300, 200), 5, 0.3, 15)]
@@ -53,6 +54,7 @@ def test_points_stay_thin():
             break
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 @pytest.mark.parametrize("storage", ["dense", "factored"])
 def test_noisy_completion_settles_where_pursuit_does(loss, storage):

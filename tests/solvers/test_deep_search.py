@@ -25,6 +25,7 @@ def censored(seed, n=100, d=200, k=4):
     return LinearModel((X - X.mean(axis=0)) / X.std(axis=0), y, Cox("efron"), l2=1e-3)
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_no_exchange_improves_a_default_answer(seed):

@@ -38,6 +38,7 @@ def models(loss, seed):
     return blocked, LinearModel(columns, y, loss, offset=np.full(N, blocked.units.level))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squared", "logistic", *at("pairs", ["poisson", "huber"])])
 def test_a_run_without_a_pilot_makes_its_own(loss):
     """Check 3 of scale.md: three readings are the first one, the pilot's columns, and the answer; 5 to 7 without it."""
@@ -49,6 +50,7 @@ def test_a_run_without_a_pilot_makes_its_own(loss):
     np.testing.assert_allclose(found.value, expected.value, rtol=1e-9)
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_a_path_takes_five_readings(loss):

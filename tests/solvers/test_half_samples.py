@@ -10,6 +10,7 @@ from hardthresh.core.constraint import coordinate_budget
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.solvers.working_set import half_samples
 from hardthresh.solvers.working_set.half_samples import least_squares_half_samples
+from levels import slow_beyond
 
 N, D = 120, 30
 
@@ -70,6 +71,7 @@ KINDS = {
 }
 
 
+@slow_beyond(4)
 @pytest.mark.parametrize("d", [D, 200])
 @pytest.mark.parametrize("settings", KINDS.values(), ids=KINDS)
 def test_check_18_halves_choose_what_they_choose_alone(settings, d):

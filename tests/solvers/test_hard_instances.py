@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from hard_instances import PROBLEMS, SOLVERS, reached
+from levels import slow_beyond
 
 TABLE = tomllib.loads((Path(__file__).parents[1] / "hard_instances.toml").read_text(encoding="utf-8"))
 
 
+@slow_beyond(25)
 @pytest.mark.parametrize(("problem", "solver"), [(problem, solver) for problem in TABLE for solver in TABLE[problem]])
 @pytest.mark.filterwarnings("ignore::hardthresh.core.StallWarning")
 def test_the_objective_is_reached(problem, solver):

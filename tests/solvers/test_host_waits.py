@@ -48,6 +48,7 @@ def problem(loss):
     return LinearModel(torch.asarray(X), torch.asarray(y), loss=loss, l2=l2), LinearModel(X, y, loss=loss, l2=l2)
 
 
+@pytest.mark.slow
 @at_most(3)
 @pytest.mark.parametrize(("solver", "loss"), CEILINGS)
 def test_waits_and_operations_stay_below_their_ceilings(solver, loss):

@@ -201,6 +201,7 @@ def test_sweeps_end_where_no_neighbour_leads_to_a_better_choice(seed, shares, wi
                 assert there.decrease <= found[neighbour].decrease + 2 * NEGLIGIBLE
 
 
+@pytest.mark.slow
 def test_moves_are_made_at_the_sizes_that_have_them():
     """Add-drop moves, and then replacements, lower q on some tables, and raise it nowhere."""
     lower = [0, 0]
@@ -217,6 +218,7 @@ def test_moves_are_made_at_the_sizes_that_have_them():
     assert min(lower) >= 3
 
 
+@pytest.mark.slow
 def test_sizes_that_are_searched_together_find_more():
     """Than searches of one size, on many more tables than less."""
     more = less = 0
@@ -231,6 +233,7 @@ def test_sizes_that_are_searched_together_find_more():
     assert more > 2 * less  # 108 and 30
 
 
+@pytest.mark.slow
 def test_a_choice_of_a_wanted_size_is_where_its_search_begins():
     """The best one of all stays."""
     for seed in range(20):
@@ -288,6 +291,7 @@ def test_a_column_that_is_kept_out_stays_outside_when_the_tableau_is_computed_an
     assert best in tableau.chosen
 
 
+@pytest.mark.slow
 def test_replacements_find_more():
     """Than exchanges and add-drop moves, on some tables, and never less."""
     more = 0

@@ -108,6 +108,7 @@ def test_compiled_refits_and_scores_agree_with_numpy(seed, n, d, n_classes, kind
         assert_allclose(getattr(ours, name), numbers, rtol=1e-9, atol=1e-9 * max(scale, 1.0), err_msg=name)
 
 
+@pytest.mark.slow
 @compiled
 @draws(30)
 @given(seeds, st.integers(30, 60), st.integers(2, 12), counts, kinds, st.integers(1, 4), st.booleans())
@@ -142,6 +143,7 @@ def test_compiled_steps_lead_where_refine_does(seed, n, d, n_classes, kind):
     assert_allclose(ours.prediction, f.predict(ours.projection.point), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @compiled
 @draws(30)
 @given(seeds, st.integers(20, 60), st.integers(1, 8), counts, kinds)

@@ -37,7 +37,7 @@ from hardthresh.solvers import (
     Vote,
 )
 from hardthresh.solvers.stochastic.estimates import estimate_with_noise
-from levels import at_most, only_at
+from levels import at_most, only_at, slow_beyond
 
 PUBLISHED = {"alpha": 1.0, "eta1": 1e-4, "eta2": 1e-4, "delta0": 1.0, "delta_max": 10.0, "gamma": 2.0}
 
@@ -133,6 +133,7 @@ def test_the_stable_variant_has_no_floor():
     assert certify_point(f, Sparsity(10), run.state.at, run.support).smallest_L == pytest.approx(0.0208033, abs=1e-5)
 
 
+@pytest.mark.slow
 @at_most(4)
 @pytest.mark.parametrize("seed", range(200, 205))
 def test_nothing_has_to_be_tuned_on_batches(seed):
@@ -145,6 +146,7 @@ def test_nothing_has_to_be_tuned_on_batches(seed):
     np.testing.assert_array_equal(run.support, support)
 
 
+@pytest.mark.slow
 def test_values_on_the_gradients_batch_do_not_converge():
     """Why the values have a batch of their own."""
     gaps = []
@@ -157,6 +159,7 @@ def test_values_on_the_gradients_batch_do_not_converge():
     assert np.median(gaps) > 0.1
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("share", [10.0, 100.0, 1e4])
 def test_a_large_alpha_does_no_harm(share):
@@ -296,6 +299,7 @@ def test_equal_votes_go_to_the_larger_entry():
     np.testing.assert_array_equal(chosen, [1])
 
 
+@slow_beyond(6)
 @pytest.mark.parametrize("seed", range(20))
 def test_the_order_of_columns_decides_no_vote(seed):
     rng = np.random.default_rng(seed)
@@ -361,6 +365,7 @@ def test_sets_that_are_no_choice_of_single_coordinates_have_no_vote(vote):
             ProbabilisticIHT(batch=FixedBatch(20), vote=vote).check(objective, constraint)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vote", [SetVote(), CoordinateVote()])
 def test_votes_in_another_library(vote):
     torch = pytest.importorskip("torch")
@@ -529,6 +534,7 @@ def test_a_batch_that_flatters_the_start_makes_no_run_diverge():
     assert set(seen) == {Status.MAX_ITER}
 
 
+@pytest.mark.slow
 def test_estimates_end_no_run():
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -573,6 +579,7 @@ def test_and_a_clipping_level_that_fell_the_third():
     assert run.n_iter == 40  # the first power of two beyond 10^12
 
 
+@pytest.mark.slow
 def test_the_floor_is_said_after_ten_rejections_and_costs_nothing():
     floors = 0
     for seed in range(8):
@@ -705,6 +712,7 @@ def test_the_secant_comes_back_into_the_domain():
     assert scale.delta0 == pytest.approx(1.0 / 16.0 * 40.0 / (40.0 + slope))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("above", [0.0, 1e-3, 0.1, 1e6])
 def test_a_constant_changes_no_scale(above):
     """Concave along the gradient from zero, where f is what the parameter says."""

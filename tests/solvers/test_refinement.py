@@ -116,6 +116,7 @@ def test_it_is_not_given_up_where_curvature_shrinks_along_the_way():
         assert found.value < asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("standardize", [False, True])
 def test_coefficients_of_copies_have_the_size_of_the_answer(standardize):
     """Along the difference of two copies f is constant, and its curvature is rounding: no step is worth taking."""
@@ -161,6 +162,7 @@ def test_an_ill_conditioned_graph_is_solved_in_few_products(decades):
     assert (found.projection.point == found.projection.point.T).all()
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("storage", ["dense", "factored"])
 def test_an_ill_conditioned_completion_takes_few_products(storage):

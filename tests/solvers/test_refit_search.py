@@ -19,7 +19,7 @@ from hardthresh.solvers.working_set import by_refits, refit_search, refits, runs
 from hardthresh.solvers.working_set.local_scores import Refit
 from hardthresh.solvers.working_set.refit_search import RefitSearch
 from hardthresh.solvers.working_set.refits import refit, refit_to_the_end
-from levels import at_most, draws, in_turn
+from levels import at_most, draws, in_turn, slow_beyond
 from numpy_code import use_numpy
 
 NO_COLUMNS = np.empty(0, dtype=int)
@@ -241,6 +241,7 @@ def test_scores_within_bounds_are_those_of_the_quadratic_model():
     assert close
 
 
+@pytest.mark.slow
 @at_most(1)
 @in_turn("bounds,loss", [(0.0, np.inf), (-0.4, 0.3), (-3.0, 3.0)], ["logistic", "poisson"])
 def test_it_nearly_always_finds_the_best_subset_within_bounds(bounds, loss):
@@ -298,6 +299,7 @@ def test_a_larger_support_than_allowed_is_not_returned():
     assert all(len(search.lowest(search.fit((0,)), k, **DEEP).chosen) == k for k in (1, 2, 5, 16))
 
 
+@pytest.mark.slow
 def test_it_nearly_always_finds_the_best_subset_of_near_separable_classes():
     """No guarantee; "fast", which does not search by refits, misses five."""
     missed = dict.fromkeys(("fast", "balanced", "thorough"), 0)
@@ -405,6 +407,7 @@ def test_scores_away_from_a_minimum_are_those_at_the_minimum_of_the_model():
         np.testing.assert_allclose(scores.costs()[i], rise, rtol=1e-4)
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.usefixtures("code")
 @pytest.mark.parametrize("seed", range(3))
@@ -485,6 +488,7 @@ def test_a_search_ends_when_its_work_is_done(monkeypatch):
     assert values[0] > values[1] > values[2]
 
 
+@pytest.mark.slow
 @at_most(2)
 @pytest.mark.parametrize("seed", [0, 1, 3])
 def test_a_search_ends_near_the_lower_bound(monkeypatch, seed):
@@ -547,6 +551,7 @@ EXTREME = np.concatenate([np.linspace(-50.0, 50.0, 99), np.logspace(-12, 300, 61
 """Predictions at which exponentials vanish, overflow or cancel."""
 
 
+@slow_beyond(12)
 @compiled
 @pytest.mark.parametrize(("loss", "y"), [(loss, y) for loss in LOSSES for y in HOSTILE[loss]], ids=str)
 def test_the_compiled_loss_is_that_of_numpy_to_rounding(loss, y):
@@ -717,6 +722,7 @@ def test_other_refits_are_those_of_refine(columns, dtype, entries, monkeypatch):
     assert ours.minimal
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_more_columns_that_separate_the_classes_do_not_end_the_search(code, seed):
     """With four times as many columns f is zero; the sweeps still come back from there."""

@@ -84,6 +84,7 @@ def reference(X, y, name, alpha, sample_weight=None, centred=True):
     return f(w), W - W.mean(axis=1, keepdims=True) if y.ndim == 1 and centred else W
 
 
+@pytest.mark.slow
 @at_most(1)
 @both
 @pytest.mark.parametrize("seed", range(3))
@@ -112,6 +113,7 @@ def test_a_refit_is_the_slow_one(name, alpha):
     np.testing.assert_allclose(found.prediction, X1 @ found.point, atol=1e-12)
 
 
+@pytest.mark.slow
 @both
 def test_the_default_is_as_good_as_pursuit(name):
     for seed in range(3):

@@ -44,6 +44,7 @@ def lowest_nearby(model):
     return best
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.filterwarnings("ignore:offset goes from:UserWarning")
 @pytest.mark.parametrize("seed", [4, 12])
@@ -58,6 +59,7 @@ def test_a_run_that_settles_is_at_the_minimum_on_its_support(seed):
     assert model.objective_ <= lowest_nearby(model) * (1 + 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:offset goes from:UserWarning")
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("size", [0.0, 30.0])

@@ -10,7 +10,7 @@ from hardthresh.core.compiled import kernel
 from hardthresh.solvers.working_set import search, sweeps, tableau
 from hardthresh.solvers.working_set.search import Fit, add_drop_counts, descend, forward_backward, grow, shrink
 from hardthresh.solvers.working_set.tableau import Tableau
-from levels import draws
+from levels import draws, slow_beyond
 
 N = 40
 ROUNDING, NEGLIGIBLE = 1e-15, 1e-10  # as shares of the largest decrease
@@ -156,6 +156,7 @@ def test_all_budgets(numpy_only, seed, m, kind, limited, free, most, step, share
         assert_same(compiled[size], twin, tie=tie_of(kind))
 
 
+@slow_beyond(4)
 @pytest.mark.parametrize("limited", [None, "signs", "boxes"])
 @pytest.mark.parametrize("m", [1, 15, 16, 17, 63, 64, 65, 150])
 def test_all_numbers_of_well_conditioned_columns(numpy_only, m, limited):

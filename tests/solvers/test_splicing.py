@@ -132,11 +132,13 @@ def test_a_splice_fills_a_support_that_is_not_full():
     assert better.support.indices.shape[0] == 3
 
 
+@pytest.mark.slow
 def test_the_default_finds_the_least_absolute_deviations_of_all_supports():
     best = min(deviations_on(list(columns)) for columns in combinations(range(10), 3))
     assert ht.minimize(Function(deviations, 10, True), Sparsity(3)).value == pytest.approx(best, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_units_are_replaced_one_by_one_where_gradients_mislead():
     """The columns are correlated; without replacements the run ends 31 % above."""
     rng = np.random.default_rng(13)

@@ -110,6 +110,7 @@ def test_exponentials_of_any_scale_are_minimised():
     assert result.value == pytest.approx(3.0 + np.cosh(1.0) + np.cosh(0.5), rel=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", [logistic, quartic, poisson])
 @pytest.mark.parametrize("spread", [0.0, 3.0])
 def test_a_search_ends_at_the_best_of_all_single_columns(loss, spread):
@@ -132,6 +133,7 @@ def test_exchanges_are_tried_one_by_one_where_a_definite_model_is_wrong():
     assert settled(quartic, X, y, 1).value == pytest.approx(best_of_all(quartic, X, y, 1), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_no_single_exchange_improves_where_the_model_misleads():
     """There are more exchanges than are all tried; without those that are, the run ends seven times as high."""
     rng = np.random.default_rng(19)

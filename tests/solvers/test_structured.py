@@ -46,6 +46,7 @@ def structured(name, order):
 sets = pytest.mark.parametrize("name", ["sparsity", "groups", "double", "overlapping"])
 
 
+@pytest.mark.slow
 @at_most(1)
 @sets
 @pytest.mark.parametrize("seed", [0, *at("pairs", [1, 2])])
@@ -119,6 +120,7 @@ def test_momentum_beyond_the_range_of_f_is_discarded():
     assert (np.diff(run.history["value"]) <= 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [3, 5, 10])
 def test_pursuit_ends_where_a_whole_refit_gains_less_than_its_tolerance(seed):
     """Weights over 24 decades: each refit still lowers f, by about 1e-13 of its value at zero."""

@@ -60,6 +60,7 @@ def test_a_right_gradient_is_enough_where_the_hessian_is_nonsense(solver, produc
     assert run.status is Status.SETTLED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_hessian_in_the_wrong_unit_is_no_convergence(solver):
     run = minimize(quadratic(lambda w, v: 1e14 * v), Sparsity(2), solver)

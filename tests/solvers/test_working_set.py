@@ -90,6 +90,7 @@ def assert_best(run, best):
 # --- the best subset -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @at_most(1)
 @every
 def test_it_finds_the_best_subset_of_independent_columns(effort):
@@ -99,12 +100,14 @@ def test_it_finds_the_best_subset_of_independent_columns(effort):
             assert_best(solve(LinearModel(X, y), Sparsity(k), effort), best_subset(X, y, k))
 
 
+@pytest.mark.slow
 def test_it_finds_the_best_four_of_independent_columns():
     for seed in range(8):
         X, y = data(seed)
         assert_best(solve(LinearModel(X, y), Sparsity(4)), best_subset(X, y, 4))
 
 
+@pytest.mark.slow
 @at_most(1)
 @every
 def test_it_nearly_always_finds_the_best_subset_of_correlated_columns(effort):
@@ -201,6 +204,7 @@ def test_bounds_hold_at_every_iteration_from_any_start(loss, lower, upper):
         assert all(np.count_nonzero(state.w) <= 5 for state in states)
 
 
+@pytest.mark.slow
 @at_most(1)
 @every
 def test_it_nearly_always_finds_the_best_subset_within_bounds(effort):
@@ -523,6 +527,7 @@ def test_classifiers_are_nearly_the_best_pair_also_where_columns_correlate(effor
     assert hits >= 4
 
 
+@pytest.mark.slow
 @every
 def test_no_exchange_improves_a_classifier_on_two_separated_classes(effort):
     X = np.random.default_rng(6).standard_normal((60, 30))[:, :8]
@@ -714,6 +719,7 @@ def test_a_second_run_is_the_same_to_the_last_bit(effort, loss):
     np.testing.assert_array_equal(one.history["value"], other.history["value"])
 
 
+@pytest.mark.slow
 def test_more_effort_pays_on_hard_problems():
     """On average, not in every run. Measured: 12 of 12, and means of 0.432, 0.411 and 0.408."""
     problems = [hard(seed) for seed in range(12)]
@@ -726,6 +732,7 @@ def test_more_effort_pays_on_hard_problems():
     assert thorough.mean() < 1.005 * balanced.mean()
 
 
+@pytest.mark.slow
 def test_exchanges_for_any_column_of_the_data_pay(monkeypatch):
     """Columns that no screening lets in may replace a chosen one. Measured: 3 of 12 are lower, none is higher."""
     problems, values = [data(seed, n=100, d=600, k=15, rho=0.9) for seed in range(12)], []
@@ -902,6 +909,7 @@ def test_several_budgets_together_go_where_each_goes_alone(effort, loss, shared)
         assert state.settled == expected.settled
 
 
+@pytest.mark.slow
 @at_most(1)
 @every
 def test_several_budgets_of_a_classifier_together_on_many_columns(effort):
@@ -939,6 +947,7 @@ def test_budgets_of_a_quadratic_leave_the_forward_path_together_with_the_same_co
     assert seen[-1][0].working_set.size < 1500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [5, 11, 26])
 def test_a_classifier_uses_its_budget_also_just_beyond_a_checkpoint(k):
     """Where the backward path drops columns of the last checkpoint, adding one to these still helps."""
@@ -1052,6 +1061,7 @@ def test_single_precision_never_loses_more_columns_to_rounding(effort):
     assert values[3] <= values[2] < 1e-3 * values[1]
 
 
+@pytest.mark.slow
 @at_most(2)
 @every
 @pytest.mark.parametrize("n", [12, 20])
@@ -1189,6 +1199,7 @@ class OnDisc(DenseDesign):
     screening_pullback = pullback
 
 
+@pytest.mark.slow
 @at_most(1)
 @pytest.mark.parametrize("effort", ["fast", "balanced"])
 def test_dear_data_are_read_few_times_for_nearly_the_same_fit(effort, monkeypatch):

@@ -15,7 +15,7 @@ from hardthresh.constraints import Coordinates, Edges, Groups
 from hardthresh.solvers import AcceleratedIHT, ConstantMomentum, ExactMomentum, NesterovMomentum
 from hardthresh.steps import ExactLineSearch, Fixed
 from hardthresh.storage import StorageError, load_notes
-from levels import at_most
+from levels import at_most, slow_beyond
 
 STORED = Path(__file__).parent / "stored"
 
@@ -40,6 +40,7 @@ def test_there_is_a_file_of_every_kind():
     assert {path.stem for path in STORED.iterdir()} == KINDS.keys()
 
 
+@slow_beyond(30)
 @every
 def test_a_stored_thing_gives_what_it_gave(name):
     path = STORED / f"{name}.json"
@@ -50,6 +51,7 @@ def test_a_stored_thing_gives_what_it_gave(name):
         np.testing.assert_allclose(gives(thing, name), load_notes(path)["gives"], rtol=1e-6, atol=1e-9)
 
 
+@slow_beyond(6)
 @at_most(15)
 @every
 def test_stored_again_it_is_the_same(name, tmp_path):
@@ -96,6 +98,7 @@ def test_models_of_earlier_files_that_chose_by_cross_validation_load_as_their_cv
     assert getattr(ht.load(tmp_path / "x.json"), parameter) == [1, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "ridge"), [("linear_regression_cv", 0.0), ("logistic_regression_cv", 0.01), ("gamma_regression_cv", 0.0)]
 )

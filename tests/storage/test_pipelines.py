@@ -103,6 +103,7 @@ def transformer(parts=PARTS, **settings):
     return ColumnTransformer(parts, verbose_feature_names_out=False, **settings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["pandas", "polars", "default"])
 def test_a_loaded_transformer_of_columns_transforms_alike(output, tmp_path):
     columns = transformer(remainder="drop" if output == "default" else "passthrough").set_output(transform=output)

@@ -42,6 +42,7 @@ from hardthresh.losses.base import Loss
 from hardthresh.objectives import LinearModel
 from hardthresh.storage import StorageError
 from hardthresh.storage.classes import NAMES_OF_VERSION_2, kind_of
+from levels import slow_beyond
 
 LIST = Path(__file__).with_name("schemas.json")
 """The version and the fields of each class that is stored."""
@@ -131,6 +132,7 @@ def test_every_class_that_a_stored_object_can_hold_has_a_name():
     assert sorted(cls.__qualname__ for cls in storable - named - never) == []
 
 
+@slow_beyond(30)
 @every
 def test_a_class_that_moves_is_written_as_before(name, tmp_path, monkeypatch):
     thing = read(STORED / f"{name}.json", name)

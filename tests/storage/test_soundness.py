@@ -13,7 +13,7 @@ from hardthresh.core.registry import registered
 from hardthresh.estimators.linear.cross_validation import SparseLinearModelCV
 from hardthresh.estimators.linear.model import SparseLinearModel
 from hardthresh.storage import StorageError
-from levels import at_most
+from levels import at_most, slow_beyond
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 6))
@@ -110,6 +110,7 @@ def test_a_model_that_predicts_nan_is_neither_saved_nor_loaded(fitted, value, tm
         (tmp_path / "model.json").unlink()
 
 
+@slow_beyond(8)
 def test_a_model_without_an_attribute_or_with_another_shape_is_not_saved(fitted, tmp_path):
     model, _, _ = fitted
     arrays = [name for name in used(fitted, np.nan) if np.ndim(getattr(model, name))]
@@ -124,6 +125,7 @@ def test_a_model_without_an_attribute_or_with_another_shape_is_not_saved(fitted,
             ht.save(other, tmp_path / "model.json")
 
 
+@slow_beyond(18)
 def test_every_family_is_saved_and_loaded(fitted, tmp_path):
     model, rows, method = fitted
     ht.save(model, tmp_path / "model.json")

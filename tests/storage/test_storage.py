@@ -28,7 +28,7 @@ from hardthresh.solvers import IHT, BranchAndBound
 from hardthresh.steps import BarzilaiBorwein, Fixed, SparsePolyak
 from hardthresh.storage import StorageError, load_notes
 from hardthresh.storage.errors import reading
-from levels import at_most, in_turn, only_at, reaches
+from levels import at_most, in_turn, only_at, reaches, slow_beyond
 
 
 @pytest.fixture
@@ -201,6 +201,7 @@ def loss_for(solver, loss):
     return "squared" if isinstance(solver, BranchAndBound) else loss
 
 
+@slow_beyond(8)
 @in_turn("solver,loss", SOLVERS, ["squared", "logistic"])
 def test_a_resumed_run_makes_the_same_numbers(roundtrip, solver, loss):
     f, sparsity = problem(loss_for(solver, loss)), Sparsity(5, free=(7,))
@@ -211,6 +212,7 @@ def test_a_resumed_run_makes_the_same_numbers(roundtrip, solver, loss):
         assert_same(expected, state)
 
 
+@pytest.mark.slow
 @in_turn("solver,loss", SOLVERS if reaches("pairs") else SOLVERS[:1], ["squared", "logistic"])
 def test_a_run_of_another_library_resumes_to_the_same_numbers(roundtrip, solver, loss, xp):
     f, sparsity = problem(loss_for(solver, loss), xp=xp), Sparsity(5, free=(7,))
@@ -220,6 +222,7 @@ def test_a_run_of_another_library_resumes_to_the_same_numbers(roundtrip, solver,
         assert_same(expected, state)
 
 
+@pytest.mark.slow
 def test_minimize_takes_up_a_run_of_another_library(roundtrip, xp):
     f, sparsity = problem("logistic", xp=xp), Sparsity(5)
     settings = {"solver": IHT(), "tol": 0.0}
@@ -277,6 +280,7 @@ def test_estimators_come_back(roundtrip, fitted):
         assert_same(model.predict_proba(frame), again.predict_proba(frame))
 
 
+@slow_beyond(1)
 @at_most(3)
 def test_the_certificate_comes_back(roundtrip, fitted):
     model, _ = fitted
@@ -286,12 +290,14 @@ def test_the_certificate_comes_back(roundtrip, fitted):
     assert_same(certificate, roundtrip(model).certificate())
 
 
+@pytest.mark.slow
 def test_the_output_format_comes_back(roundtrip, fitted):
     model, frame = fitted
     model.set_output(transform="pandas")
     assert list(roundtrip(model).transform(frame)) == list(model.transform(frame)) != []
 
 
+@pytest.mark.slow
 def test_the_training_data_are_not_in_the_file(fitted, tmp_path):
     model, frame = fitted
     ht.save(model, tmp_path / "model.json")
@@ -775,6 +781,7 @@ def test_saves_and_loads_of_one_name_do_not_disturb_one_another(path):
     assert [*path.parent.iterdir()] == [path]
 
 
+@pytest.mark.slow
 def test_a_state_is_loaded_without_scikit_learn(path):
     ht.save(State(at=Evaluation(np.ones(100), 1.0, np.ones(100)), support=np.array([1])), path)
     code = f"import sys, hardthresh; hardthresh.load({str(path)!r}); print('sklearn' in sys.modules)"

@@ -166,6 +166,7 @@ def bomb(name):
     return file.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a0", "unnamed"])
 def test_bombs_are_not_unpacked(forge, name):
     content = bomb(name)

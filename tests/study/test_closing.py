@@ -31,6 +31,7 @@ def in_words(html):
     return " ".join(re.sub(r"<[^>]*>", " ", html).split())
 
 
+@pytest.mark.slow
 def test_the_page_says_what_was_found_and_what_it_cost(busy, page):
     words = in_words(page)
     assert "Interim report" in words
@@ -66,6 +67,7 @@ def test_what_people_typed_is_text_and_nothing_is_loaded(page):
     assert "default-src 'none'" in page
 
 
+@pytest.mark.slow
 def test_equal_studies_give_equal_pages(busy, page, tmp_path):
     assert write_study(busy, tmp_path / "again.html", date=DATE).read_text(encoding="utf-8") == page
 
@@ -81,6 +83,7 @@ def test_a_study_without_a_model_says_so(begin, tmp_path, no_charts):
     assert "nothing can be concluded" in page
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("kept", [0, 1, 2])
 def test_a_study_whose_examples_were_withdrawn_can_still_be_looked_at(kept, begin, tmp_path, no_charts):

@@ -41,6 +41,7 @@ def study(change, *, n=800, classes=False, seed=1, signal=1.0):
     return simulate(algorithm, CostModel.of(D, 5), X, y, length=n, columns=tuple("abcdefgh"))[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [False, True])
 @pytest.mark.parametrize(
     ("change", "kind", "name"),

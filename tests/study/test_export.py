@@ -70,6 +70,7 @@ def test_the_values_are_those_that_were_learned_from(busy, tmp_path):
     np.testing.assert_array_equal(kept["prediction"].to_numpy(), learned.prediction[order])
 
 
+@pytest.mark.slow
 def test_csv_and_parquet_say_the_same(busy, tmp_path):
     for write in (write_answers, write_trail):
         write(busy, tmp_path / "a.parquet")

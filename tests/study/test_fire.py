@@ -13,6 +13,7 @@ from levels import at
 PROGRAM = Path(__file__).with_name("fire.py")  # forks, which a process with threads must not do
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
 @pytest.mark.parametrize("studies", [2, *at("pairs", [20])])
 def test_random_studies(studies):

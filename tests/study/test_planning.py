@@ -35,6 +35,7 @@ def old_table(n=300, seed=0, noise=0.5):
     return table.assign(y=X[:, 3] - X[:, 11] + noise * rng.standard_normal(n))
 
 
+@pytest.mark.slow
 def test_more_examples_cost_more_and_find_more():
     sizes = plan(terms(), examples=[60, 400], r2=0.5, repeats=8).sizes
     assert all(5 * size.examples < size.cost <= size.cost_high <= 6 * size.examples for size in sizes)
@@ -53,6 +54,7 @@ def test_a_simulated_study_is_the_study_of_the_learner():
     assert np.mean((draw.y_new - draw.best) ** 2) == pytest.approx(0.1, rel=0.15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["", "kind = 'class'"])
 def test_a_study_in_a_file_learns_as_its_simulation(begin, target):
     planned = terms(more="examples = 150", target=target)
@@ -79,6 +81,7 @@ def test_the_same_seed_is_the_same_plan_and_another_one_is_not():
     assert plans[0] == plans[1] != plans[2]
 
 
+@pytest.mark.slow
 def test_the_search_ends_where_enough_studies_find_what_is_right():
     found = plan(terms(more="examples = 90"), r2=0.95, repeats=4)
     assert found.needed_examples in [size.examples for size in found.sizes]
@@ -92,6 +95,7 @@ def test_the_search_ends_where_enough_studies_find_what_is_right():
     assert str(found.needed_examples) in found.advice[0].replace(",", "")
 
 
+@pytest.mark.slow
 def test_a_budget_that_is_too_small_is_said():
     found = plan(terms(more="total_budget = 600.0"), examples=[60, 800], r2=0.3, repeats=4)
     assert found.allowed_examples == int(np.interp(600.0, [size.cost for size in found.sizes], [60, 800]))
@@ -194,6 +198,7 @@ def test_sums_of_money_have_no_rounding_errors():
         assert [size["cost"], size["cost_high"]] == [round(size[name], 3) for name in ("cost", "cost_high")]
 
 
+@pytest.mark.slow
 def test_complete_rows_are_advised_where_they_find_the_same_for_less():
     found = plan(terms(), examples=[60, 300], r2=0.8, repeats=6)
     assert found.sizes[0].complete_all_found.value >= 0.8 > found.sizes[0].all_found.value
@@ -205,6 +210,7 @@ def test_attributes_that_say_nothing_are_not_worth_a_study():
     assert "even the best model has" in " ".join(plan(terms(), examples=100, r2=0.02, repeats=3).advice)
 
 
+@pytest.mark.slow
 def test_an_old_table_shows_what_is_right_and_its_incomplete_rows_are_left_out():
     table = old_table()
     table.loc[7, "a5"] = np.nan

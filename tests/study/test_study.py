@@ -40,6 +40,7 @@ def coefficients(study):
     return [float(w).hex() for w in (*final.w, final.intercept)]
 
 
+@pytest.mark.slow
 def test_it_learns_what_a_learner_learns(study):
     answer(study, "ann", 420)
     learner = Learner.of(study.terms.algorithm, study.terms.cost_model)
@@ -338,6 +339,7 @@ def test_a_repeated_request_changes_nothing(study):
     assert len(list(study.events())) == len(events) + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answered", [20, 40, 420], ids=["waiting", "learned from", "long ago"])
 def test_a_correction_gives_what_the_right_value_would_have_given(begin, answered):
     wrong, right = begin(name="wrong.db"), begin(name="right.db")
@@ -359,6 +361,7 @@ def test_a_correction_gives_what_the_right_value_would_have_given(begin, answere
     wrong.verify()
 
 
+@pytest.mark.slow
 def test_a_poisoned_answer_is_withdrawn(begin):
     """Withdrawn while attributes are explored, an outlier has no influence on which of them are chosen."""
     study, poisoned = begin(name="study.db"), begin(name="poisoned.db")

@@ -94,6 +94,7 @@ def test_the_model_predicts_what_its_estimator_predicts(served, post):
     assert post("predict", {"values": whole})[1]["prediction"] == pytest.approx(float(model.predict(row)[0]))
 
 
+@pytest.mark.slow
 def test_the_description_is_valid_and_describes_this_study(served, post):
     validate = pytest.importorskip("openapi_spec_validator", reason="openapi-spec-validator is not installed").validate
     document = get(served, "/openapi.json")

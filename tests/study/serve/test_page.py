@@ -228,6 +228,7 @@ def test_a_study_without_answers_has_no_curve_and_no_model_yet(person):
     assert "has not learned from any example yet" in person.get("/predict").text
 
 
+@pytest.mark.slow
 def test_two_classes_have_odds_and_a_probability(tmp_path):
     terms = WARD.replace(
         'unit = "days"\nrange = [0, 60]\npossible = [0, 3000]', 'kind = "class"\nlevels = ["home", "ward"]'
@@ -268,6 +269,7 @@ def through_the_api(client, patients):
         assert client.post("/api/tell", json=body, headers=headers).json()["learned"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [32, *at("pairs", [300])])
 def test_the_page_and_the_api_lead_to_the_same_model(tmp_path, count):
     """What is typed into forms is, bit for bit, what an instrument sends, and both what Python is told."""

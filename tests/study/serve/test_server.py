@@ -120,6 +120,7 @@ def process(path):
         assert server.communicate()[1] == ""  # no token in any log
 
 
+@pytest.mark.slow
 def test_a_real_server_prints_its_address_and_limits_headers(process):
     address = process()
     assert len(address.query) == len("token=") + 43
@@ -132,6 +133,7 @@ def test_a_real_server_prints_its_address_and_limits_headers(process):
         assert client.get(page, headers={"X": "x" * 100_000}).status_code == 431
 
 
+@pytest.mark.slow
 def test_a_connection_without_a_whole_request_is_closed(process):
     address = process(patience=0.1)
     refused = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
