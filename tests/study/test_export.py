@@ -59,6 +59,7 @@ def test_a_row_for_each_question_says_what_became_of_it(busy, tmp_path):
     assert (found[0]["y"], found[0]["reason"]) == ("1.5", "'=typing error")
 
 
+@pytest.mark.slow
 def test_the_values_are_those_that_were_learned_from(busy, tmp_path):
     write_answers(busy, tmp_path / "answers.parquet")
     table, learned = polars.read_parquet(tmp_path / "answers.parquet"), busy.learned()

@@ -566,6 +566,7 @@ study.verify()
 """
 
 
+@pytest.mark.slow
 def test_a_study_goes_on_on_another_processor(tmp_path):
     for processor, script in (("Haswell", WRITES), ("Nehalem", VERIFIES)):
         settings = os.environ | {"OPENBLAS_CORETYPE": processor}
