@@ -143,7 +143,7 @@ def run(
     import uvicorn
 
     from .app import application
-    from .connections import CONNECTIONS, Connection
+    from .connections import LimitedServer
     from .security import LONGEST_HEADERS
 
     endpoint = Endpoint(host, port, certificate, key, tuple(names), allow_plain)
@@ -160,18 +160,18 @@ def run(
             log_level="warning",
             access_log=False,  # it would write the token
             server_header=False,
-            http=Connection,
+            loop="asyncio",
+            http="h11",
             ws="none",
             lifespan="off",
             h11_max_incomplete_event_size=LONGEST_HEADERS,
-            limit_concurrency=CONNECTIONS,
             timeout_graceful_shutdown=_GOODBYE,
             proxy_headers=False,
             ssl_certfile=certificate,
             ssl_keyfile=key,
         )
         announce(f"{endpoint.url(listener.getsockname()[1])}?token={secret}")
-        uvicorn.Server(config).run(sockets=[listener])
+        LimitedServer(config).run(sockets=[listener])
 
 
 def _listening(endpoint: Endpoint) -> socket.socket:
