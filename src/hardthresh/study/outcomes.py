@@ -44,6 +44,8 @@ class Record:
         What else became of it: something could not be measured, so it was not learned from; it was skipped, withdrawn.
     reason : str
         The last that was given.
+    event : int
+        The number of the last event about it.
     """
 
     number: int
@@ -63,6 +65,7 @@ class Record:
     skipped: bool = False
     withdrawn: bool = False
     reason: str = ""
+    event: int = 0
 
     @property
     def lacking(self) -> list[str]:
@@ -99,6 +102,7 @@ class Record:
             who=event.who,
             at=event.at,
             reason=event.body.get("reason") or self.reason,
+            event=event.number,
         )
         match event.action:
             case "asked":

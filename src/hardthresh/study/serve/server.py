@@ -122,7 +122,8 @@ def run(
     certificate, key : path, optional
         Files of a certificate and its key (PEM), for TLS.
     token : str, optional
-        What has to be known to use it: at least 16 letters, digits and ``-._~``. Default: a random one of 256 bits.
+        What has to be known to use it: at least 16 letters, digits and ``-._~``, and 6 different ones. It has to be
+        random, since guesses are not slowed down. Default: a random one of 256 bits.
     names : sequence of str
         Further names of this machine that browsers may use.
     allow_plain : bool
@@ -133,8 +134,8 @@ def run(
     Raises
     ------
     InvalidInputError
-        If there is no study in the file, the port is taken, the token is too short, or the address can be reached from
-        a network and there is no TLS.
+        If there is no study in the file, the port is taken, the token is easily guessed, or the address can be reached
+        from a network and there is no TLS.
     MissingDependencyError
         If what the extra "serve" installs is not there.
     """
