@@ -22,6 +22,7 @@ import hardthresh.limited.sources.database as database
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.limited import Learner
 from hardthresh.study import LateAnswer, NothingToAsk, QuestionBack, Study, StudyClosed, Terms
+from hardthresh.study.export import answer_columns
 
 WRITERS = ("ann", "ben", "cem", "dua")
 ENOUGH = 45  # answers: a batch of 32, which is corrected after it was learned from, and a part of the next
@@ -201,6 +202,8 @@ class Ledger:
                     self.holder[number] = None
             case "corrected":
                 self._measure(number, body["values"])
+                if number in self.bought:  # what was measured after all has to be paid now
+                    self.bought[number] |= self.measured[number]
         self._check_money(number)
 
     def _tell(self, number, values):
@@ -241,13 +244,22 @@ def mistakes(study, terms):
     wrong = ledger.wrong
     if abs(status.spent + status.reserved - spent - reserved) > 1e-6:
         wrong.append(f"{status.spent} spent and {status.reserved} reserved, instead of {spent} and {reserved}")
+    exported = float(np.sum(dict(answer_columns(study))["cost"]))
+    if abs(status.spent - exported) > 1e-6:
+        wrong.append(f"{status.spent} spent, and {exported} in the export")
     careful = careful_learner(study, terms)
-    if coefficients(careful) != coefficients(study._read().learner):
+    if coefficients(careful) != coefficients(learner_of(study)):
         wrong.append("one careful writer has other coefficients")
     changed = any(event.action in ("corrected", "withdrawn") for event in study.events())
     if not changed and coefficients(plain_learner(study, terms)) != coefficients(careful):
         wrong.append("a learner without a study has other coefficients")
     return wrong
+
+
+def learner_of(study):
+    """Return the learner of a study."""
+    with study._reading() as (_, state):
+        return state.learner
 
 
 def coefficients(learner):
@@ -277,7 +289,7 @@ def careful_learner(study, terms):
                     alone.correct(number, values, event.who, reason="same", confirmed=list(values))
                 case "withdrawn":
                     alone.withdraw(number, event.who, reason="same")
-        return alone._read().learner
+        return learner_of(alone)
 
 
 def typed(terms, values):

@@ -1,12 +1,18 @@
 """A study asks each person for something else, spends no more than it may, and learns what it is told."""
 
+import os
+import shutil
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from threading import Event, Thread
 
 import numpy as np
 import pytest
-from study_helpers import TERMS, answer, truth
+from study_helpers import TERMS, answer, asked, truth
 
 from hardthresh.core.errors import HardThreshError, InvalidInputError
 from hardthresh.limited import Learner
@@ -19,12 +25,16 @@ from hardthresh.study import (
     Study,
     StudyClosed,
     Terms,
+    write_study,
 )
+from hardthresh.study.export import answer_columns, trail_columns
+from hardthresh.study.predicting import predictor
 
 
 def coefficients(study):
-    state = study._read().learner.final_state()
-    return [float(w).hex() for w in (*state.w, state.intercept)]
+    with study._reading() as (_, state):
+        final = state.learner.final_state()
+    return [float(w).hex() for w in (*final.w, final.intercept)]
 
 
 def test_it_learns_what_a_learner_learns(study):
@@ -103,16 +113,60 @@ def test_what_could_not_be_measured_is_not_paid_and_not_learned_from(study):
     assert receipt.complete
     assert not receipt.learned
     assert receipt.cost == study.status().spent == 3.0
-    assert study.status().dropped == 1
+    assert study.status().left_out == 1
     assert study.question(0).lacking == [question.needed[0]]
     assert study.ask("ann")[0].number > 0
-    spent = study.status().spent
     receipt = study.correct(0, {question.needed[0]: 1.0, "y": 2.0}, "ann", reason="found it")
     assert not receipt.learned  # another example took its place
+    assert receipt.cost == study.status().spent == 4.0  # it was measured after all
     study.withdraw(0, "ann", reason="consent")
-    assert study.status().dropped == 1
-    assert study.status().spent == spent
+    assert study.status().left_out == 1
+    assert study.status().spent == 4.0
     study.verify()
+
+
+def test_what_was_measured_after_all_is_paid_within_the_total_budget(begin):
+    study, numbers = begin("total_budget = 10\n"), []
+    for _ in range(3):
+        [question] = study.ask("ann")
+        study.tell(question.number, dict.fromkeys(question.needed), "ann")
+        numbers.append(question.number)
+    assert study.status().spent == 0.0
+
+    def corrected(place, **values):
+        return study.correct(numbers[place], values, "ann", reason="looked again").cost
+
+    assert corrected(0, a0=1.0, a1=1.0) == 2.0
+    assert corrected(0, a0=None) == 2.0
+    assert corrected(0, a0=1.0) == 2.0
+    assert corrected(1, **dict.fromkeys(asked(study, numbers[1]), 1.0)) == 4.0
+    study.ask("ben")
+    with pytest.raises(InvalidInputError, match=r"costs 4 EUR, which the rest of the total budget of 10 EUR does not"):
+        corrected(2, **dict.fromkeys(asked(study, numbers[2]), 1.0))
+    status = study.status()
+    assert (status.spent, status.reserved, status.left_out, status.answered) == (6.0, 4.0, 3, 0)
+    assert dict(answer_columns(study))["cost"].sum() == 6.0
+    assert Study.open(study.path).status() == status
+    study.verify()
+
+
+def test_a_correction_of_a_skipped_example_asks_for_nothing(study):
+    study.ask("ann")
+    study.tell(0, {"a0": 1.0}, "ann")
+    study.skip(0, "ann")
+    receipt = study.correct(0, {"a0": 2.0}, "ann", reason="typing error")
+    assert (receipt.complete, receipt.learned, receipt.needed) == (False, False, ())
+
+
+def test_an_answer_that_was_withdrawn_by_a_correction_stays_dropped(study):
+    answer(study, "ann", 2)
+    study.correct(0, {"y": None}, "ann", reason="another patient")
+    study.correct(0, {"y": 1.0}, "ann", reason="the same patient")
+    answer(study, "ann", 31)
+    assert sorted(study.learned().questions) == list(range(1, 33))
+    states = dict(answer_columns(study))["state"]
+    assert states[:2] == ["dropped", "learned"]
+    assert study.status().left_out == 1
 
 
 def test_a_value_outside_of_its_range_is_asked_back(study):
@@ -148,7 +202,7 @@ def test_the_examples_are_used_up(begin):
 def test_a_round_waits_for_its_last_answer(study):
     answer(study, "ann", 31)
     study.ask("ben")
-    with pytest.raises(NothingToAsk, match=r"all 1 question of this round are with others: 31 \(with ben since"):
+    with pytest.raises(NothingToAsk, match=r"the open questions of this round are with others: 31 \(with ben since"):
         study.ask("ann")
     answer(study, "ben")
     assert study.ask("ann")[0].number == 32
@@ -360,13 +414,148 @@ def test_what_was_learned_is_verified(study):
         study.verify()
 
 
+def test_a_snapshot_does_not_change(study):
+    answer(study, "ann", 31)
+    with study.snapshot() as now:
+        answer(study, "ann", 2)
+        assert now.status().answered == len(now.status().waiting) == 31
+        assert now.learned().questions.size == 0
+        assert dict(answer_columns(now))["state"] == ["waiting"] * 31
+        with pytest.raises(InvalidInputError, match=r"copy of .* for reading"):
+            now.ask("ben")
+    assert study.status().answered == 33
+    assert study.learned().questions.size == 32
+
+
+def test_threads_may_share_a_study(study):
+    """Readers would see the learner change while they look at it; the switches between threads are made frequent."""
+    answering, failures = Event(), []
+
+    def read():
+        while not answering.is_set():
+            try:
+                status = study.status()
+                assert status.answered + len(status.open) == status.asked
+            except Exception as error:
+                failures.append(error)
+
+    readers = [Thread(target=read) for _ in range(2)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for reader in readers:
+            reader.start()
+        answer(study, "ann", 40)
+    finally:
+        answering.set()
+        for reader in readers:
+            reader.join()
+        sys.setswitchinterval(before)
+    assert failures == []
+
+
+def test_a_file_that_is_replaced_while_it_is_open_is_refused(study, begin, tmp_path):
+    answer(study, "ann", 5)
+    copy = tmp_path / "copy.db"
+    shutil.copy(study.path, copy)
+    other = Study.open(copy)
+    answer(study, "ann", 2)
+    answer(other, "ben", 6)
+    events = len(list(other.events()))
+    shutil.copy(copy, study.path)
+    for action in (study.status, study.learned, lambda: study.ask("ann")):
+        with pytest.raises(HardThreshError, match="was replaced by a file with other events"):
+            action()
+    again = Study.open(study.path)
+    assert len(list(again.events())) == events
+    again.verify()
+
+
+WRITES = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from study_helpers import TERMS, answer
+from hardthresh.study import Study, Terms
+study = Study.create(sys.argv[1], Terms.parse(TERMS), "ann")
+answer(study, "ann", 400)
+study.correct(3, {"y": 1.5}, "ann", reason="typing error")
+answer(study, "ann", 40)
+"""
+VERIFIES = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from study_helpers import answer
+from hardthresh.study import Study
+study = Study.open(sys.argv[1])
+study.verify()
+answer(study, "ben", 60)
+study.verify()
+"""
+
+
+def test_a_study_goes_on_on_another_processor(tmp_path):
+    for processor, script in (("Haswell", WRITES), ("Nehalem", VERIFIES)):
+        settings = os.environ | {"OPENBLAS_CORETYPE": processor}
+        script_and_folder = [script, tmp_path / "study.db", Path(__file__).parent]
+        subprocess.run([sys.executable, "-c", *script_and_folder], env=settings, check=True)
+    Study.open(tmp_path / "study.db").verify()
+
+
+def test_everybody_counts_a_last_round_that_stays_incomplete_alike(begin, tmp_path):
+    study = begin("total_budget = 160\n")
+    answer(study, "ann", 40)
+    status = study.status()
+    assert status.ended.startswith("the next question may cost 4 EUR, but 160 EUR of the total budget of 160 EUR are")
+    assert status.ended.endswith("; close the study")
+    assert (status.answered, len(status.waiting), status.to_come) == (40, 8, 0)
+    before = coefficients(study)
+    study.close("ann")
+    assert coefficients(study) == before
+    status = study.status()
+    assert (status.asked, status.answered, status.waiting, status.to_come, status.ended) == (40, 40, (), 0, "")
+    assert dict(answer_columns(study))["state"] == ["learned"] * 40
+    page = write_study(study, tmp_path / "report.html").read_text(encoding="utf-8")
+    assert '<dd class="value">40</dd>' in page
+    assert "of 40 asked about; 8 of them in the last round, which is incomplete" in page
+
+
+def test_a_study_of_which_everything_was_withdrawn_has_no_model(study):
+    for number in answer(study, "ann", 33):
+        study.withdraw(number, "ann", reason="consent")
+    status = Study.open(study.path).status()
+    assert study.status() == status
+    assert (status.answered, status.left_out, status.spent) == (0, 33, 132.0)
+    assert predictor(study) is None
+
+
+def test_what_was_typed_is_in_the_audit_trail(tmp_path):
+    terms = Terms.parse(
+        "n_nonzero_coefs = 1\nbudget_per_example = 2\n[target]\nname = 'stay'\n[attributes.weight]\nunit = 'kg'\n"
+        "units = {lb = 0.45359237}\nrange = [0, 200]\n[attributes.soil]\nkind = 'category'\nlevels = ['sand', 'clay']\n"
+    )
+    study = Study.create(tmp_path / "study.db", terms, "ann")
+    study.ask("ann")
+    with pytest.raises(QuestionBack):
+        study.tell(0, {"weight": "1500 lb"}, "ann")
+    study.tell(0, {"weight": "150 lb", "soil": "Clay", "stay": 3}, "ann")
+    study.correct(0, {"weight": "151 lb"}, "ann", reason="typing error")
+    trail = dict(trail_columns(study))
+    told = [(name, typed) for name, typed in zip(trail["name"], trail["typed"], strict=True) if name]
+    assert told == [
+        *[("weight", "1500 lb"), ("weight", "150 lb"), ("soil", "Clay"), ("stay", ""), ("weight", "151 lb")],
+    ]
+    assert study.question(0).to_dict()["values"] == {"weight": 151 * 0.45359237, "soil": "clay", "stay": 3.0}
+
+
 def test_a_closed_study_can_only_be_read(study):
     answer(study, "ann", 3)
     study.ask("ann")
     with pytest.raises(InvalidInputError, match="give back 1 open question before you close the study, such as 3"):
         study.close("ann")
     study.give_back(3, "ann")
+    assert study.status().reserved == 4.0
     study.close("ann", reason="the grant ended")
+    assert study.status().reserved == 0.0
     for request in (lambda: study.ask("ann"), lambda: study.correct(0, {"y": 1}, "ann", reason="r")):
         with pytest.raises(StudyClosed):
             request()
@@ -413,6 +602,9 @@ def test_another_file_is_refused(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(InvalidInputError, match="is not a study"):
         Study.open(path)
+    if not content:  # as a program leaves it that is killed while it begins a study
+        answer(Study.create(path, Terms.parse(TERMS), "ann"), "ann", 1)
+        return
     with pytest.raises(InvalidInputError, match="choose another name"):
         Study.create(path, Terms.parse(TERMS), "ann")
     assert path.read_bytes() == content

@@ -220,6 +220,26 @@ class Learner:
             self.dropped += 1
         self._replace(answers, place)
 
+    def pay_late(self, indices: Array, owned: Array) -> None:
+        """Pay for attributes of one skipped example that were bought, as it turns out, besides those paid before.
+
+        Parameters
+        ----------
+        indices : int array
+            All attributes of the example that were bought.
+        owned : int array
+            Those of them that were paid before.
+
+        Raises
+        ------
+        BudgetError
+            If they cost more together than the budget for one example.
+        """
+        if not owned.size:
+            self.meter.draw(1)
+            self.dropped += 1
+        self.meter.add(self.cost_model.purchase(indices, self.cost_model.whole_panels(owned)), 1)
+
     def amend(self, example: int, values: Any, y: float) -> None:
         """Replace an answer to the open query, which has not been learned from yet.
 

@@ -76,11 +76,11 @@ def write_study(study: Study, path: str | PathLike[str], *, date: datetime.date 
         If the file cannot be written; its ``filename`` is `path`.
     """
     check_installed()
-    terms, learned, status = study.terms, study.learned(), study.status()
-    events = list(study.events())
+    with study.snapshot() as now:
+        terms, learned, status, events = now.terms, now.learned(), now.status(), list(now.events())
+        model = predictor(now) if learned.questions.size else None
     records = records_of(events, terms)
     reached, shift = progress(learned), drift(learned)
-    model = predictor(study) if learned.questions.size else None
     text: str = (
         environment()
         .get_template("study.html.jinja")
@@ -97,8 +97,8 @@ def write_study(study: Study, path: str | PathLike[str], *, date: datetime.date 
             drift=str(shift).splitlines(),
             conclusions=conclusions(terms, learned, records, reached, shift),
             corrections=_changes(event for event in events if event.action == "corrected"),
-            left_out=[record for record in records if record.outcome(learned.questions) in _NOT_LEARNED],
-            states={record.number: record.outcome(learned.questions) for record in records},
+            left_out=[record for record in records if record.outcome(status.waiting) in _NOT_LEARNED],
+            states={record.number: record.outcome(status.waiting) for record in records},
             listed=_LISTED,
             people=_people(records, events),
             asked_back=sum(event.action == "doubted" for event in events),

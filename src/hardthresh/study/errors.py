@@ -26,8 +26,8 @@ class QuestionBack(InvalidInputError):
             for name, value, low, high, unit in doubts
         )
         super().__init__(
-            f"{listed}: look again; confirm the value if it is right, correct it, or report it missing; nothing was "
-            "stored"
+            f"{listed}: look again; confirm the value if it is right, correct it, or report it missing; it was not "
+            "taken, only noted in the audit trail"
         )
 
 

@@ -55,7 +55,8 @@ def write_answers(study: Study, path: str | PathLike[str], *, verbatim: bool = F
     and the attributes. Numbers are in the units of the terms; an empty cell was not asked for, not told yet, or could
     not be measured.
     """
-    columns = answer_columns(study)
+    with study.snapshot() as now:
+        columns = answer_columns(now)
     _write(columns, path, verbatim=verbatim)
     return len(columns[0][1])
 
@@ -85,8 +86,9 @@ def write_trail(study: Study, path: str | PathLike[str], *, verbatim: bool = Fal
     Notes
     -----
     The columns are "event", "at" (UTC), "who", "action", "question", "subject", "name", "value" (in the unit of the
-    terms, or the number of a level), "reading" (the same for people, or "missing"), "reason", "detail" (what else the
-    event says, as JSON), "key" and "checksum" (SHA-256 of the event and of all before it).
+    terms, or the number of a level), "reading" (the same for people, or "missing"), "typed" (the text that was
+    typed, where it differs, such as "150 lb"), "reason", "detail" (what else the event says, as JSON), "key" and
+    "checksum" (SHA-256 of the event and of all before it).
     """
     columns = trail_columns(study)
     _write(columns, path, verbatim=verbatim)
@@ -100,7 +102,7 @@ def write_terms(study: Study, path: str | PathLike[str]) -> None:
 
 def answer_columns(study: Study) -> Columns:
     """Return the columns that `write_answers` writes."""
-    terms, learned = study.terms, study.learned()
+    terms, learned, waiting = study.terms, study.learned(), study.status().waiting
     records = records_of(study.events(), terms)
     predicted = dict(zip(learned.questions.tolist(), learned.prediction.tolist(), strict=True))
 
@@ -109,7 +111,7 @@ def answer_columns(study: Study) -> Columns:
 
     return [
         ("question", np.array([record.number for record in records], dtype=np.int64)),
-        ("state", [record.outcome(predicted) for record in records]),
+        ("state", [record.outcome(waiting) for record in records]),
         ("holder", [record.holder for record in records]),
         ("asked_at", [record.asked_at for record in records]),
         ("answered_at", [record.answered_at for record in records]),
@@ -126,15 +128,18 @@ def answer_columns(study: Study) -> Columns:
 def trail_columns(study: Study) -> Columns:
     """Return the columns that `write_trail` writes."""
     rows = [row for event in study.events() for row in _trail_rows(event, study.terms)]
-    names = ("event", "at", "who", "action", "question", "subject", "name", "value", "reading", "reason", "detail")
-    columns = dict(zip((*names, "key", "checksum"), zip(*rows, strict=True), strict=True))
+    names = (
+        *("event", "at", "who", "action", "question", "subject"),
+        *("name", "value", "reading", "typed", "reason", "detail", "key", "checksum"),
+    )
+    columns = dict(zip(names, zip(*rows, strict=True), strict=True))
     return [(name, _typed(name, column)) for name, column in columns.items()]
 
 
 def _trail_rows(event: Event, terms: Terms) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of one event: one for each value, or one without."""
     body = dict(event.body)
-    values, reason = body.pop("values", {}), body.pop("reason", "")
+    values, typed, reason = body.pop("values", {}), body.pop("typed", {}), body.pop("reason", "")
     if "doubts" in body:
         values = {name: value for name, value, *_ in body.pop("doubts")}
     if "columns" in body:
@@ -144,7 +149,7 @@ def _trail_rows(event: Event, terms: Terms) -> Iterator[tuple[Any, ...]]:
     head = (event.number, event.at, event.who, event.action, event.question, event.subject)
     for name, value in values.items() or [("", None)]:
         reading = terms.attribute(name).format(value) if name else ""
-        yield (*head, name, value, reading, reason, detail, event.key, event.checksum)
+        yield (*head, name, value, reading, typed.get(name, ""), reason, detail, event.key, event.checksum)
 
 
 def _names(terms: Terms) -> list[str]:

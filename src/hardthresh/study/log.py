@@ -6,7 +6,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -118,7 +118,7 @@ class StudyLog(DatabaseFile):
             If the file is there.
         """
         log = cls(path)
-        if log.path.exists():
+        if log.path.exists() and log.path.stat().st_size:  # a program that was killed here may have left an empty file
             raise InvalidInputError(f"{path} is there; choose another name, nothing was changed")
         log.patiently(lambda: log._create(terms, who, at), _WAIT)
         return log
@@ -163,6 +163,14 @@ class StudyLog(DatabaseFile):
             yield Transaction(self, connection)
 
     @contextmanager
+    def copied(self) -> Iterator[StudyCopy]:
+        """Yield a copy of the file as it is now, which is read without a lock on the file."""
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as memory:
+            with self.reading() as transaction:
+                copy = transaction.copy_to(memory)
+            yield StudyCopy(self, copy)
+
+    @contextmanager
     def writing(self) -> Iterator[Transaction]:
         """Yield a transaction that no other program can write beside; it is written whole, or after an error not."""
         with self.connected() as connection:
@@ -185,6 +193,29 @@ class StudyLog(DatabaseFile):
             if error_code(error) == sqlite3.SQLITE_NOTADB:
                 self.raise_other_kind()
             raise
+
+
+class StudyCopy:
+    """The events of a study at one time, in memory; it can be read like a `StudyLog`, and not be written to."""
+
+    def __init__(self, log: StudyLog, transaction: Transaction) -> None:
+        self.path = log.path
+        self._log, self._transaction = log, transaction
+
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        """Yield the transaction that sees the copy."""
+        with self._log.explained("read"):
+            yield self._transaction
+
+    @contextmanager
+    def copied(self) -> Iterator[StudyCopy]:
+        """Yield this copy."""
+        yield self
+
+    def writing(self) -> AbstractContextManager[Transaction]:
+        """Raise InvalidInputError."""
+        raise InvalidInputError(f"this is a copy of {self.path} for reading; open the file itself to write to it")
 
 
 class Transaction:
@@ -215,12 +246,17 @@ class Transaction:
         [number] = self._connection.execute("SELECT coalesce(max(number), 0) FROM events").fetchone()
         return int(number)
 
-    def events(self, after: int = 0, question: int | None = None) -> Iterator[Event]:
-        """Yield the events after one, all of them or those of a question."""
-        about = "" if question is None else " AND question = ?"
-        values = (after,) if question is None else (after, question)
-        statement = f"SELECT {_COLUMNS} FROM events WHERE number > ?{about} ORDER BY number"
-        return map(self._event, self._connection.execute(statement, values))
+    def events(self, after: int = 0, question: int | None = None, until: int | None = None) -> Iterator[Event]:
+        """Yield the events after one and up to another one, all of them or those of a question."""
+        conditions = {"number > ?": after, "question = ?": question, "number <= ?": until}
+        given = {condition: value for condition, value in conditions.items() if value is not None}
+        statement = f"SELECT {_COLUMNS} FROM events WHERE {' AND '.join(given)} ORDER BY number"
+        return map(self._event, self._connection.execute(statement, tuple(given.values())))
+
+    def checksum(self, number: int) -> str | None:
+        """Return the checksum of an event; None if there is no such event."""
+        row = self._connection.execute("SELECT checksum FROM events WHERE number = ?", (number,)).fetchone()
+        return None if row is None else str(row[0])
 
     def with_key(self, key: str) -> Event | None:
         """Return the event of the request with a key; None if there was none."""
@@ -235,11 +271,10 @@ class Transaction:
         )
         return [int(number) for (number,) in self._connection.execute(statement, (subject,))]
 
-    def copy(self) -> Transaction:
-        """Return a copy of the file in memory, which is read without a lock on the file."""
-        memory = sqlite3.connect(":memory:", isolation_level=None)
-        self._connection.backup(memory)
-        return Transaction(self._log, memory)
+    def copy_to(self, connection: sqlite3.Connection) -> Transaction:
+        """Copy the file into an empty database, and return it."""
+        self._connection.backup(connection)
+        return Transaction(self._log, connection)
 
     def add(
         self,

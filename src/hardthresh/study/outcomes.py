@@ -4,73 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Self
 
-from .attributes import Attribute
 from .log import Event
+from .question import Question
 from .terms import Terms
 
 
 @dataclass(frozen=True)
-class Record:
+class Record(Question):
     """One question, from the first time it was asked to its end.
 
     Attributes
     ----------
-    number : int
-        The number of the question.
-    attributes : tuple of Attribute
-        What was to be measured.
+    holder : str or None
+        Who has it, or had it last.
+    event : int
+        The number of the last event about it.
     asked_at : str
         When it was asked first, in UTC and ISO 8601.
     who, at : str
         Who did the last of it, and when.
-    holder : str or None
-        Who has it, or had it last.
-    subject : str or None
-        What people call the example.
-    values : mapping from str to float or None
-        The values as they stand, in the units of the terms; None for what could not be measured.
     answered_at : str or None
         When the last value was told, if all were.
     told : mapping from str to int
         How many values each person told.
-    bought : frozenset of str
-        The names of what was measured, or had to be paid when it was skipped.
     corrected : frozenset of str
         The names of values that were corrected.
     corrections : int
         How often it was corrected.
-    dropped, skipped, withdrawn : bool
-        What else became of it: something could not be measured, so it was not learned from; it was skipped, withdrawn.
+    dropped : bool
+        Whether something could not be measured, so that it was not learned from.
     reason : str
         The last that was given.
     event : int
         The number of the last event about it.
     """
 
-    number: int
-    attributes: tuple[Attribute, ...]
-    asked_at: str
-    who: str
-    at: str
-    holder: str | None
-    subject: str | None = None
-    values: Mapping[str, float | None] = field(default_factory=dict)
+    event: int = 0
+    asked_at: str = ""
+    who: str = ""
+    at: str = ""
     answered_at: str | None = None
     told: Mapping[str, int] = field(default_factory=dict)
-    bought: frozenset[str] = frozenset()
     corrected: frozenset[str] = frozenset()
     corrections: int = 0
     dropped: bool = False
-    skipped: bool = False
-    withdrawn: bool = False
     reason: str = ""
     event: int = 0
-
-    @property
-    def lacking(self) -> list[str]:
-        """The names of what could not be measured."""
-        return [name for name, value in self.values.items() if value is None]
 
     @property
     def state(self) -> str:
@@ -79,63 +60,55 @@ class Record:
             return "withdrawn" if self.withdrawn else "skipped"
         return "open" if self.answered_at is None else "answered"
 
-    def outcome(self, learned: Collection[int]) -> str:
-        """Return what became of the example, given the questions that were learned from."""
+    def outcome(self, waiting: Collection[int]) -> str:
+        """Return what became of the example, given the questions that wait for the rest of their round.
+
+        It is "open", "learned", "waiting", "dropped" (a value is missing), "skipped" or "withdrawn".
+        """
         if self.state != "answered":
             return self.state
         if self.dropped or self.lacking:
             return "dropped"
-        return "learned" if self.number in learned else "waiting"
+        return "waiting" if self.number in waiting else "learned"
 
     def cost(self, terms: Terms) -> float:
         """Return what was paid for it, or for what was measured of it so far."""
         return terms.cost_model.cost(terms.columns_at(self.bought))
 
-    def _bought(self, event: Event) -> frozenset[str]:
-        """Return what is paid after an event with values: also what was measured and is corrected to missing."""
-        return self.bought | {name for name, value in event.body["values"].items() if value is not None}
-
-    def after(self, event: Event) -> Record:
+    def after(self, event: Event) -> Self:
         """Return the record after the next event about the question."""
+        if event.action == "doubted":
+            return self
         now = replace(
-            self,
+            super().after(event),
+            event=event.number,
+            asked_at=self.asked_at or event.at,
             who=event.who,
             at=event.at,
             reason=event.body.get("reason") or self.reason,
             event=event.number,
         )
         match event.action:
-            case "asked":
-                return replace(now, holder=event.who)
-            case "given back":
-                return replace(now, holder=None)
             case "told":
-                values = {**self.values, **event.body["values"]}
-                told = {**self.told, event.who: self.told.get(event.who, 0) + len(event.body["values"])}
-                whole = len(values) == len(self.attributes) + 1  # with the target
+                count = self.told.get(event.who, 0) + len(event.body["values"])
+                answered = not now.needed
                 return replace(
                     now,
-                    subject=event.subject or self.subject,
-                    values=values,
-                    told=told,
-                    bought=self._bought(event),
-                    answered_at=event.at if whole else None,
-                    dropped=whole and None in values.values(),
+                    holder=self.holder,
+                    told={**self.told, event.who: count},
+                    answered_at=event.at if answered else None,
+                    dropped=answered and bool(now.lacking),
                 )
             case "corrected":
                 return replace(
                     now,
-                    subject=event.subject or self.subject,
-                    values={**self.values, **event.body["values"]},
-                    bought=self._bought(event),
                     corrected=self.corrected | event.body["values"].keys(),
                     corrections=self.corrections + 1,
+                    dropped=self.dropped or event.body["dropped"],
                 )
             case "skipped":
-                return replace(now, skipped=True, bought=self.bought | {*event.body["bought"]})
-            case "withdrawn":
-                return replace(now, withdrawn=True)
-        return self
+                return replace(now, holder=self.holder)
+        return now
 
 
 class Records:
@@ -159,8 +132,7 @@ class Records:
             if number is None:
                 continue
             if number not in self._records:
-                attributes = self._terms.attributes_at(event.body["columns"])
-                self._records[number] = Record(number, attributes, event.at, event.who, event.at, event.who)
+                self._records[number] = Record.first_asked(self._terms, event)
             self._records[number] = self._records[number].after(event)
         return dict(self._records)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 from .attributes import Attribute
 from .log import Event
+from .terms import Terms
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,10 @@ class Question:
     values : mapping from str to float or None
         What was told so far, as it was corrected, in the units of the terms; None for what could not be measured.
     bought : frozenset of str
-        The names of attributes that have been paid: those that were measured, also if that was corrected, and those
-        that had to be paid when the question was skipped.
+        The names of attributes that have been paid: those that were ever told as measured, also in a correction, and
+        those that had to be paid when the question was skipped.
+    skipped, withdrawn : bool
+        Whether it was closed without an answer, or its example was taken out of what is learned from.
     """
 
     number: int
@@ -47,10 +50,28 @@ class Question:
     subject: str | None = None
     values: Mapping[str, float | None] = field(default_factory=lambda: MappingProxyType({}))
     bought: frozenset[str] = frozenset()
+    skipped: bool = False
+    withdrawn: bool = False
+
+    @classmethod
+    def first_asked(cls, terms: Terms, event: Event) -> Self:
+        """Return a question that nobody had before the event that asks it."""
+        assert event.question is not None
+        columns = event.body["columns"]
+        return cls(
+            number=event.question,
+            attributes=terms.attributes_at(columns),
+            target=terms.target,
+            price=terms.cost_model.cost(columns),
+            holder=event.who,
+            since=event.at,
+        )
 
     @property
     def needed(self) -> tuple[str, ...]:
         """The names of what is still to be told, the target last."""
+        if self.skipped or self.withdrawn:
+            return ()
         names = [attribute.name for attribute in (*self.attributes, self.target)]
         return tuple(name for name in names if name not in self.values)
 
@@ -67,7 +88,7 @@ class Question:
         """The names of what could not be measured."""
         return [name for name, value in self.values.items() if value is None]
 
-    def after(self, event: Event) -> Question:
+    def after(self, event: Event) -> Self:
         """Return the question after the next event about it."""
         match event.action:
             case "asked":
@@ -87,11 +108,18 @@ class Question:
             case "given back":
                 return replace(self, holder=None, since=event.at)
             case "skipped":
-                return replace(self, holder=None, bought=self.bought | {*event.body["bought"]})
+                return replace(self, holder=None, skipped=True, bought=self.bought | {*event.body["bought"]})
+            case "withdrawn":
+                return replace(self, withdrawn=True)
         return self
 
+    def _said(self, name: str, value: float | None) -> float | str | None:
+        """Return a value as it may be told: a number, or the name of a level."""
+        [attribute] = [one for one in (*self.attributes, self.target) if one.name == name]
+        return attribute.format(value) if attribute.levels and value is not None else value
+
     def to_dict(self) -> dict[str, Any]:
-        """Return everything in plain types, for JSON: attributes and panels by their names."""
+        """Return everything in plain types, for JSON: attributes, panels and levels by their names."""
         return {
             "question": self.number,
             "attributes": [attribute.name for attribute in self.attributes],
@@ -103,6 +131,6 @@ class Question:
             "holder": self.holder,
             "since": self.since,
             "subject": self.subject,
-            "values": dict(self.values),
+            "values": {name: self._said(name, value) for name, value in self.values.items()},
             "needed": list(self.needed),
         }

@@ -25,7 +25,7 @@ class Receipt:
     number : int
         The number of the question; -1 if it was about the study.
     complete : bool
-        Whether the question is answered whole.
+        Whether all that was asked was told.
     learned : bool
         Whether the example is learned from, at once or with the rest of its batch.
     needed : tuple of str
@@ -63,12 +63,13 @@ class Status:
         The number of the last event.
     asked : int
         Questions that were handed out.
-    answered, dropped : int
-        Examples that were answered whole; that were paid for, and cannot be learned from.
+    answered, left_out : int
+        Examples that are learned from, at once or with their round; examples that are not, because a value is missing,
+        or because they were skipped or withdrawn.
     waiting : tuple of int
-        The questions that were answered whole, and are learned from with the rest of their round.
+        Questions with complete answers, which are learned from with the rest of their round.
     to_come : int
-        How many answers this round still needs.
+        How many answers this round still needs; 0 if no more questions can be asked.
     spent, reserved : float
         What was paid; what the rest of the open questions may cost.
     left : float or None
@@ -79,12 +80,14 @@ class Status:
         The columns that the predictor needs at present.
     closed : bool
         Whether the study is closed.
+    ended : str
+        Why no more questions can be asked, although none is open and the study is not closed; empty if they can.
     """
 
     events: int
     asked: int
     answered: int
-    dropped: int
+    left_out: int
     waiting: tuple[int, ...]
     to_come: int
     spent: float
@@ -93,13 +96,15 @@ class Status:
     open: tuple[Question, ...]
     chosen: tuple[str, ...]
     closed: bool
+    ended: str
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything in plain types, for JSON: the open questions by their numbers."""
         return {
             "closed": self.closed,
+            "ended": self.ended,
             "answered": self.answered,
-            "dropped": self.dropped,
+            "left_out": self.left_out,
             "waiting": list(self.waiting),
             "to_come": self.to_come,
             "asked": self.asked,

@@ -65,26 +65,29 @@ def held_question(transaction: Transaction, state: StudyState, number: int, who:
 
 def nothing_to_ask(terms: Terms, state: StudyState) -> NothingToAsk:
     """Return why there is no question."""
-    new = state.new_questions(1)
     held = ", ".join(
         f"{question.number} (with {question.holder} since {question.since})"
         for question in list(state.open.values())[:5]
     )
-    if not new:
-        return NothingToAsk(
-            f"all {plural(len(state.open), 'question')} of this round are with others: {held}; the next questions "
-            "depend on their answers. Wait, or give back those that nobody works on"
-        )
-    [(_, indices)] = new
+    then = "wait for their answers" if held else "close the study"
     if terms.examples is not None and state.asked >= terms.examples:
-        return NothingToAsk(f"all {plural(terms.examples, 'example')} of the terms were asked about; close the study")
+        return NothingToAsk(f"all {plural(terms.examples, 'example')} of the terms were asked about; {then}")
+    new = state.new_questions(1)
+    if not new and held:
+        return NothingToAsk(
+            f"the open questions of this round are with others: {held}; the next questions depend on their answers. "
+            "Wait, or give back those that nobody works on"
+        )
+    if not new:
+        return NothingToAsk("the study has no more questions; close it")
+    [(_, indices)] = new
     price, total = terms.cost_model.cost(indices), terms.total_budget
     assert total is not None
     reserved = state.committed() - state.spent
     waits = f", {terms.money(reserved)} of it for open questions: {held}" if reserved else ""
     return BudgetUsed(
         f"the next question may cost {terms.money(price)}, but {terms.money(state.committed())} of the total budget of "
-        f"{terms.money(total)} are used{waits}"
+        f"{terms.money(total)} are used{waits}; {then}"
     )
 
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from hardthresh.core.errors import HardThreshError
-from hardthresh.core.typing import Array
+from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value
+from hardthresh.core.typing import Array, is_integer
 from hardthresh.limited import Learner
 from hardthresh.limited.relearning import Batch, BatchValues, relearned
 from hardthresh.storage import from_bytes
 
 from .log import Event, Transaction
+from .outcomes import Records
 from .question import Question
 from .terms import Terms
 
@@ -39,9 +40,14 @@ class StudyState:
     open : dict
         The open questions by their number.
     waiting : dict
-        The questions that were answered whole, and will be learned from with the rest of their batch.
+        The questions whose answers are complete, and will be learned from with the rest of their batch.
     closed : bool
         Whether the study is closed.
+    checksum : str or None
+        That of the last event that is included; None before the first.
+    excluded : int or None
+        How many examples of the batches that were learned from are not learned from any more, as they were withdrawn or
+        lack a value now; None if they were not counted yet.
     """
 
     terms: Terms
@@ -52,6 +58,8 @@ class StudyState:
     open: dict[int, Question] = field(default_factory=dict)
     waiting: dict[int, Question] = field(default_factory=dict)
     closed: bool = False
+    checksum: str | None = None
+    excluded: int | None = 0
 
     @classmethod
     def begin(cls, terms: Terms) -> StudyState:
@@ -59,13 +67,15 @@ class StudyState:
         return cls(terms, Learner.of(terms.algorithm, terms.cost_model, length=terms.examples))
 
     @classmethod
-    def load(cls, terms: Terms, stored: tuple[int, int, str] | None) -> StudyState:
+    def load(cls, terms: Terms, transaction: Transaction) -> StudyState:
         """Return the state of which the learner was stored; no question was open then."""
-        if stored is None:
+        if transaction.learner is None:
             return cls.begin(terms)
-        event, corrected, content = stored
+        event, corrected, content = transaction.learner
         learner = from_bytes(content.encode(), "the learner of the study")
-        return cls(terms, learner, event, corrected, max(event, corrected))
+        checksum = transaction.checksum(event)
+        excluded = None if corrected else 0
+        return cls(terms, learner, event, corrected, max(event, corrected), checksum=checksum, excluded=excluded)
 
     @property
     def spent(self) -> float:
@@ -81,6 +91,12 @@ class StudyState:
         answered = dict(zip(answers.ids, answers.answered.tolist(), strict=True))
         untouched = [number for number, done in answered.items() if not (done or number in self.open)]
         return self.learner.next_example - len(untouched)
+
+    @property
+    def to_come(self) -> int:
+        """How many answers the round still needs."""
+        answers = self.learner.answers
+        return 0 if answers is None else int(np.count_nonzero(~answers.answered))
 
     def committed(self) -> float:
         """Return what was spent, and what the open questions may cost."""
@@ -100,6 +116,13 @@ class StudyState:
             return []
         asked = self.learner.questions(count + len(self.open))
         return [(number, indices) for number, indices in asked if number not in self.open][:count]
+
+    def answered(self, transaction: Transaction) -> int:
+        """Return the number of examples that are learned from, at once or with the rest of their batch."""
+        if self.excluded is None:
+            batches = history(self.terms, transaction, self.event)
+            self.excluded = sum(int(np.count_nonzero(~values.kept)) for _, values in batches)
+        return self.learner.meter.examples - self.learner.dropped - self.excluded
 
     def learns_from(self, number: int, transaction: Transaction) -> bool:
         """Return whether an answered example was learned from, or will be with the rest of its batch."""
@@ -127,9 +150,11 @@ class StudyState:
         """
         if event.number != self.event + 1:
             raise HardThreshError(f"event {self.event + 1} of the study is missing; restore a copy of the file")
-        self.event = event.number
+        self.event, self.checksum = event.number, event.checksum
         if event.action == "closed":
             self.closed = True
+            self.open.clear()  # what was given back is not asked any more
+            self.waiting.clear()  # the model uses these answers
         elif event.question is not None:
             outcome = self._apply_to_question(event.question, event, transaction)
             if outcome is not None:
@@ -158,21 +183,10 @@ class StudyState:
                 f"question {number} was asked by another version of hardthresh, which chose other attributes; "
                 "install the version that began the study"
             )
-        self.open[number] = self.question(number, new[0][1], event)
-
-    def question(self, number: int, indices: Array, event: Event) -> Question:
-        """Return a new question."""
-        return Question(
-            number=number,
-            attributes=self.terms.attributes_at(indices),
-            target=self.terms.target,
-            price=self.terms.cost_model.cost(indices),
-            holder=event.who,
-            since=event.at,
-        )
+        self.open[number] = Question.first_asked(self.terms, event)
 
     def _answered(self, question: Question) -> Batch | None:
-        """Learn from a question that was answered whole, or drop it if something could not be measured."""
+        """Learn from a question whose answer is complete, or drop it if something could not be measured."""
         if question.lacking:
             self._drop(question)
             return None
@@ -202,9 +216,19 @@ class StudyState:
                 assert self.learner.answers is not None
                 self.learner.amend(number, *encoded(self.terms, self.learner.answers.indices, question.values))
                 self.waiting[number] = question
-        elif event.number > self.corrected and not event.body["dropped"]:
+        elif event.body["dropped"]:
+            self._pay_late(number, event, transaction)
+        elif event.number > self.corrected:
             return self._relearn(event.number, transaction)
         return None
+
+    def _pay_late(self, number: int, event: Event, transaction: Transaction) -> None:
+        """Pay for values of an example that was dropped which a correction says were measured after all."""
+        before = question_until(self.terms, transaction, number, event.number - 1)
+        after = before.after(event)
+        if after.bought > before.bought:
+            owned, bought = (self.terms.columns_at(question.bought) for question in (before, after))
+            self.learner.pay_late(np.array(bought, dtype=np.intp), np.array(owned, dtype=np.intp))
 
     def _relearn(self, event: int, transaction: Transaction) -> Learner:
         """Learn again from everything as it was corrected up to an event, after the questions that were asked."""
@@ -218,7 +242,7 @@ class StudyState:
             next_example=present.next_example,
             dropped=present.dropped,
         )
-        self.corrected = event
+        self.corrected, self.excluded = event, None
         return again
 
 
@@ -234,26 +258,21 @@ def encoded(terms: Terms, indices: Array, values: Mapping[str, float | None]) ->
     return np.array(row), target
 
 
-def all_answers(transaction: Transaction, until: int) -> dict[int, Values | None]:
-    """Return the values of each question as they were corrected up to an event; None for one that was withdrawn."""
-    answers: dict[int, Values | None] = {}
-    for event in transaction.events():
-        if event.number > until:
-            break
-        if event.question is None:
-            continue
-        known = answers.setdefault(event.question, {})
-        if event.action == "withdrawn":
-            answers[event.question] = None
-        elif event.action in ("told", "corrected") and known is not None:
-            known.update(event.body["values"])
-    return answers
+def question_until(terms: Terms, transaction: Transaction, number: int, until: int | None = None) -> Question:
+    """Return a question as its events have made it, up to one of them."""
+    question: Question | None = None
+    if is_integer(number) and 0 <= number < 2**63:
+        for event in transaction.events(question=int(number), until=until):
+            question = (question or Question.first_asked(terms, event)).after(event)
+    if question is None:
+        raise InvalidInputError(f"question {format_value(number)} was never asked; see status")
+    return question
 
 
 def history(terms: Terms, transaction: Transaction, until: int) -> list[tuple[Batch, BatchValues]]:
     """Return what was learned from up to an event, with the values as they were corrected up to then."""
-    answers = all_answers(transaction, until)
-    return [(batch, values_of(terms, batch, answers)) for batch in stored_batches(transaction, until)]
+    questions = Records(terms).after(transaction.events(until=until))
+    return [(batch, values_of(terms, batch, questions)) for batch in stored_batches(transaction, until)]
 
 
 def stored_batches(transaction: Transaction, until: int) -> list[Batch]:
@@ -261,15 +280,14 @@ def stored_batches(transaction: Transaction, until: int) -> list[Batch]:
     return [from_bytes(content.encode(), "a batch") for event, content in transaction.batches() if event <= until]
 
 
-def values_of(terms: Terms, batch: Batch, answers: Mapping[int, Values | None]) -> BatchValues:
+def values_of(terms: Terms, batch: Batch, questions: Mapping[int, Question]) -> BatchValues:
     """Return the values of a batch; an example that was withdrawn, or now lacks a value, is not kept."""
     rows, targets, kept = [], [], []
     for number in batch.examples.tolist():
-        values = answers[number]
-        kept.append(values is not None and None not in values.values())
+        question = questions[number]
+        kept.append(not (question.withdrawn or question.lacking))
         if kept[-1]:
-            assert values is not None
-            row, y = encoded(terms, batch.indices, values)
+            row, y = encoded(terms, batch.indices, question.values)
             rows.append(row)
             targets.append(y)
     x = np.array(rows).reshape(len(rows), batch.indices.size)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Self
-
-import numpy as np
 
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import HardThreshError, InvalidInputError, plural
 from hardthresh.limited.attribute_learner import AttributeLearner
 from hardthresh.limited.relearning import Batch, relearned
-from hardthresh.storage import to_bytes
+from hardthresh.storage import StorageError, from_bytes
 
 from .errors import QuestionBack
 from .log import Event, StudyLog, Transaction
@@ -31,7 +30,8 @@ from .requests import (
     question_number,
     repeated,
 )
-from .state import StudyState, history
+from .same import nearly_equal
+from .state import StudyState, history, question_until
 from .terms import Terms
 from .transactions import StudyFile
 
@@ -60,8 +60,9 @@ class Study(StudyFile):
     Notes
     -----
     Guarantee: no example costs more than ``budget_per_example``, what was spent and what open questions may cost
-    together never exceed ``total_budget``, no question is with two persons, and no example is bought twice. The
-    coefficients are, bit for bit, those of one learner that is told the same answers in the same order.
+    together never exceed ``total_budget`` by more than rounding (a part in 1e9), no question is with two persons, and
+    no example is bought twice. On one machine the coefficients are, bit for bit, those of one learner that is told the
+    same answers in the same order; on another one they differ by rounding.
 
     Cost: a request reads the events that this object has not seen, and writes one row; a correction of what was
     learned from reads all of them.
@@ -162,7 +163,7 @@ class Study(StudyFile):
         with self._writing() as (transaction, state):
             if earlier := repeated(transaction, key, request):
                 return tuple(
-                    self._question_of(transaction, state, number, until=earlier.number)
+                    question_until(self.terms, transaction, number, earlier.number)
                     for number in earlier.body["numbers"]
                 )
             check_open(state)
@@ -245,10 +246,11 @@ class Study(StudyFile):
                     "the question if the first values are of somebody else"
                 )
             self._check_subject(transaction, state, question, subject)
+            typed = self._typed(values, parsed)
             if doubted := self._doubted(parsed, confirmed):
                 doubts.append(doubted)
-                return {"doubts": doubted.doubts}
-            return {"values": parsed, "confirmed": sorted(confirmed & parsed.keys())}
+                return {"doubts": doubted.doubts, "typed": typed}
+            return {"values": parsed, "typed": typed, "confirmed": sorted(confirmed & parsed.keys())}
 
         request = ("tell", number, values, sorted(confirmed), subject)
         receipt = self._about(number, who, "told", answered, request, key=key, subject=subject, doubts=doubts)
@@ -343,10 +345,11 @@ class Study(StudyFile):
     ) -> Receipt:
         """Correct values that were told before; the old ones stay in the log.
 
-        If the example was learned from, everything is learned again from the corrected values: the questions that were
-        asked stay as they were, and the present coefficients and the next questions are those of the corrected values.
-        An example that was not learned from, because a value could not be measured or it was skipped, stays out, since
-        another one took its place.
+        If the example was learned from, the coefficients are computed again from the corrected values. The questions
+        that were asked stay as they were, and the attributes that the predictor uses stay too, until the study compares
+        them with others again, from the corrected values. An example that was not learned from, because a value could
+        not be measured or it was skipped, stays out, since another one took its place; an attribute of it that was told
+        as missing, and is corrected to a value, is paid now.
 
         Parameters
         ----------
@@ -373,7 +376,7 @@ class Study(StudyFile):
         Raises
         ------
         QuestionBack, InvalidInputError, StudyClosed
-            As in `tell`.
+            As in `tell`; InvalidInputError also if the total budget does not cover what has to be paid now.
         """
         number, confirmed = question_number(number), self._known_names(confirmed)
         subject = None if subject is None else checked_name("the subject", subject)
@@ -385,11 +388,14 @@ class Study(StudyFile):
             parsed = {} if subject is not None and not values else self._parsed(question, values)
             for name in parsed.keys() - question.values.keys():
                 raise InvalidInputError(f"{name} of question {number} was not told yet; tell it")
+            typed = self._typed(values, parsed)
             if doubted := self._doubted(parsed, confirmed):
                 doubts.append(doubted)
-                return {"doubts": doubted.doubts}
+                return {"doubts": doubted.doubts, "typed": typed}
+            self._check_late_payment(state, question, parsed)
             return {
                 "values": parsed,
+                "typed": typed,
                 "old": {name: question.values[name] for name in parsed},
                 "old subject": question.subject if subject is not None else None,
                 "confirmed": sorted(confirmed & parsed.keys()),
@@ -404,9 +410,10 @@ class Study(StudyFile):
         return receipt
 
     def withdraw(self, number: int, who: str, *, reason: str, key: str | None = None) -> Receipt:
-        """Take an answered example out of what is learned from, as if it had not been there; it stays paid.
+        """Take an answered example out of what is learned from; it stays paid.
 
-        The values stay in the log, which is never changed.
+        The coefficients are computed again without it. The attributes that the predictor uses stay, until the study
+        compares them with others again. The values stay in the log, which is never changed.
 
         Parameters
         ----------
@@ -482,33 +489,39 @@ class Study(StudyFile):
 
     def status(self) -> Status:
         """Return how the study stands: budget, examples, open questions, and the present predictor."""
-        state = self._read()
-        learner, terms = state.learner, self.terms
-        spent, committed = state.spent_so_far(), state.committed()
-        return Status(
-            events=state.event,
-            asked=state.asked,
-            answered=learner.meter.examples - learner.dropped,
-            dropped=learner.dropped,
-            waiting=tuple(state.waiting),
-            to_come=0 if learner.answers is None else int(np.count_nonzero(~learner.answers.answered)),
-            spent=spent,
-            reserved=committed - spent,
-            left=None if terms.total_budget is None else max(0.0, terms.total_budget - committed),
-            open=tuple(state.open.values()),
-            chosen=tuple(terms.columns[j] for j in learner.final_state().support),
-            closed=state.closed,
-        )
+        with self._reading() as (transaction, state):
+            learner, terms = state.learner, self.terms
+            spent, committed = state.spent_so_far(), state.committed()
+            answered = state.answered(transaction)
+            ended = not (state.closed or state.open) and self._free_question(state, "") is None
+            return Status(
+                events=state.event,
+                asked=state.asked,
+                answered=answered,
+                left_out=state.asked - answered - len(state.open),
+                waiting=tuple(state.waiting),
+                to_come=0 if ended or state.closed else state.to_come,
+                spent=spent,
+                reserved=committed - spent,
+                left=None if terms.total_budget is None else max(0.0, terms.total_budget - committed),
+                open=tuple(state.open.values()),
+                chosen=tuple(terms.columns[j] for j in learner.final_state().support),
+                closed=state.closed,
+                ended=str(nothing_to_ask(terms, state)) if ended else "",
+            )
 
     def learned(self) -> Learned:
         """Return the examples that were learned from, as they were corrected, with their honest predictions."""
-        with self._lock, self._log.reading() as transaction:
-            state = self._caught_up(transaction)
-            if self._learned is None or self._learned[0] != state.changed:
-                batches = history(self.terms, transaction, state.event)
+        with self._lock:
+            with self._reading() as (transaction, state):
+                known = self._learned.get(state.changed)
+                batches = [] if known else history(self.terms, transaction, state.event)
+            if known is None:  # without a lock on the file
                 _, lessons = relearned(state.learner, batches, self.terms.examples)
-                self._learned = state.changed, learned_examples(self.terms, batches, lessons)
-            return self._learned[1]
+                known = learned_examples(self.terms, batches, lessons)
+                self._learned.clear()
+                self._learned[state.changed] = known
+            return known
 
     def model(self) -> Any:
         """Return a fitted estimator, made of the answers so far; its columns are ``terms.columns``.
@@ -518,9 +531,8 @@ class Study(StudyFile):
         ConvergenceWarning
             If there were too few answers to choose attributes by more than chance.
         """
-        with self._lock:
-            learner = self._read().learner
-            return AttributeLearner(self.terms.estimator, learner, self.terms.columns).model()
+        with self._reading() as (_, state):
+            return AttributeLearner(self.terms.estimator, state.learner, self.terms.columns).model()
 
     def question(self, number: int) -> Question:
         """Return a question that was asked, with everything that was told of it, as it was corrected.
@@ -530,19 +542,31 @@ class Study(StudyFile):
         InvalidInputError
             If there is no such question.
         """
-        with self._lock, self._log.reading() as transaction:
-            return self._question_of(transaction, self._caught_up(transaction), number)
+        with self._reading() as (transaction, _):
+            return question_until(self.terms, transaction, number)
 
     def events(self, after: int = 0) -> Iterator[Event]:
         """Return an iterator over the events of the study after one, in order, as they are now."""
-        with self._log.reading() as transaction:
+        with self._reading() as (transaction, _):
             return iter(list(transaction.events(after)))
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Self]:
+        """Yield the study as it is now, for several reads that have to agree while others go on.
+
+        It is a copy in memory, which takes no lock on the file, and cannot be written to.
+        """
+        with self._log.copied() as log:
+            copy = type(self)(log)
+            copy._learned = self._learned  # so that it is computed once
+            yield copy
 
     def verify(self) -> None:
         """Check that no event was changed or is missing, and that the events give what was stored besides them.
 
         Events that were cut off at the end are not noticed by this alone: note the checksum of the last event
-        elsewhere, and compare.
+        elsewhere, and compare. On another machine the learner may differ by rounding, up to `ROUNDING` of the largest
+        number of each array. Cost: the study is learned from the beginning, once more for each correction.
 
         Raises
         ------
@@ -551,18 +575,28 @@ class Study(StudyFile):
         HardThreshError
             If the events give another learner, or other batches.
         """
-        with self._log.reading() as transaction:
-            copy = transaction.copy()
-        with self._log.explained("read"):
+        with self._log.copied() as log, log.reading() as copy:
             copy.verify()
             state, batches = StudyState.begin(self.terms), []
             for event in copy.events():
                 outcome = state.apply(event, copy)
                 if isinstance(outcome, Batch):
-                    batches.append((event.number, to_bytes(outcome).decode()))
-            stored = StudyState.load(self.terms, copy.learner)
+                    batches.append((event.number, outcome))
+            stored = StudyState.load(self.terms, copy)
             for event in copy.events(stored.event):
                 stored.apply(event, copy)
-            known = copy.batches()
-        if batches != known or to_bytes(state.learner) != to_bytes(stored.learner):
-            raise HardThreshError(f"the events of {self.path} do not give what was learned in it; restore a copy")
+            known = _read_batches(copy)
+        if known is None or not (nearly_equal(batches, known) and nearly_equal(state.learner, stored.learner)):
+            raise HardThreshError(
+                f"the events of {self.path} do not give what was learned in it; restore a copy. If the study was moved "
+                "from a machine with another processor: there, attributes that predict nearly alike may have been "
+                "chosen by rounding"
+            )
+
+
+def _read_batches(transaction: Transaction) -> list[tuple[int, Batch]] | None:
+    """Return the event and the content of each batch; None if one cannot be read."""
+    try:
+        return [(event, from_bytes(content.encode(), "a batch")) for event, content in transaction.batches()]
+    except StorageError:
+        return None

@@ -25,10 +25,12 @@ def _progress_of(learned: Learned) -> tuple[Progress, Drift]:
 
 def status_summary(study: Study) -> dict[str, Any]:
     """Return the state of a study in plain types."""
-    reached, changes = latest_progress(study)
+    with study.snapshot() as now:
+        reached, changes = latest_progress(now)
+        status = now.status()
     return {
         "title": study.terms.title,
-        **study.status().to_dict(),
+        **status.to_dict(),
         "currency": study.terms.currency,
         "progress": reached.to_dict(),
         "drift": changes.to_dict(),

@@ -9,31 +9,28 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-import numpy as np
-
-from hardthresh.core.errors import InvalidInputError, format_value
-from hardthresh.core.typing import is_integer
+from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value
 from hardthresh.limited.relearning import Batch
 from hardthresh.storage import to_bytes
 
 from .errors import QuestionBack
-from .log import Event, StudyLog, Transaction
+from .log import Event, StudyCopy, StudyLog, Transaction
 from .question import Question
 from .reading import checked_name, suggestion
 from .records import Learned, Receipt
 from .requests import age, check_open, digest, now, repeated
-from .state import StudyState, Values
+from .state import StudyState, Values, question_until
 from .terms import Terms
 
 
 class StudyFile:
     """The file of a study, and the state that its events have led to. See `Study`."""
 
-    def __init__(self, log: StudyLog) -> None:
+    def __init__(self, log: StudyLog | StudyCopy) -> None:
         self._log = log
         self._lock = RLock()
         self._state: StudyState | None = None
-        self._learned: tuple[int, Learned] | None = None  # what was learned from after an event that changed it
+        self._learned: dict[int, Learned] = {}  # what was learned from after the last event that changed it
         with log.reading() as transaction:
             self.terms = Terms.parse(transaction.terms)
 
@@ -45,26 +42,34 @@ class StudyFile:
     @property
     def closed(self) -> bool:
         """Whether the study is closed."""
-        return self._read().closed
+        with self._reading() as (_, state):
+            return state.closed
 
     def __repr__(self) -> str:
         return f"Study({str(self.path)!r})"
 
-    def _read(self) -> StudyState:
-        """Return the present state."""
+    @contextmanager
+    def _reading(self) -> Iterator[tuple[Transaction, StudyState]]:
+        """Yield a transaction that only reads, and the present state, which other threads do not change meanwhile."""
         with self._lock, self._log.reading() as transaction:
-            return self._caught_up(transaction)
+            yield transaction, self._caught_up(transaction)
 
     def _caught_up(self, transaction: Transaction) -> StudyState:
         """Return the state after all events in the file."""
         state = self._state
         if state is None:
-            state = StudyState.load(self.terms, transaction.learner)
+            state = StudyState.load(self.terms, transaction)
         self._state = None  # if an event cannot be applied, the next attempt begins with the stored learner
         if transaction.last < state.event:
             raise InvalidInputError(
                 f"{self.path} is damaged: it ends with event {transaction.last}, and event {state.event} was learned "
                 "from; restore a copy"
+            )
+        if state.checksum is not None and transaction.checksum(state.event) != state.checksum:
+            self._state = state
+            raise HardThreshError(
+                f"{self.path} was replaced by a file with other events while it was open; open it again, or restart "
+                "the server, to go on with that file"
             )
         for event in transaction.events(state.event):
             state.apply(event, transaction)
@@ -131,34 +136,16 @@ class StudyFile:
         """Return what became of a question by an event, whatever has happened since."""
         if event.question is None:
             return Receipt(event.number, -1)
-        question = self._question_of(transaction, state, event.question, until=event.number)
-        closed = event.action in ("skipped", "withdrawn")
+        question = question_until(self.terms, transaction, event.question, event.number)
+        complete = not (question.needed or question.skipped or question.withdrawn)
         return Receipt(
             event=event.number,
             number=question.number,
-            complete=not question.needed and not closed,
-            learned=not (question.needed or question.lacking or closed or event.body.get("dropped", False)),
-            needed=() if closed else question.needed,
+            complete=complete,
+            learned=complete and not (question.lacking or event.body.get("dropped", False)),
+            needed=question.needed,
             cost=state.price_of(question.bought),
         )
-
-    def _question_of(
-        self, transaction: Transaction, state: StudyState, number: int, until: int | None = None
-    ) -> Question:
-        """Return a question as its events have made it, up to one of them."""
-        if until is None and number in state.open:
-            return state.open[number]
-        question: Question | None = None
-        if is_integer(number) and 0 <= number < 2**63:
-            for event in transaction.events(question=int(number)):
-                if until is not None and event.number > until:
-                    break
-                if question is None:
-                    question = state.question(number, np.array(event.body["columns"], dtype=np.intp), event)
-                question = question.after(event)
-        if question is None:
-            raise InvalidInputError(f"question {format_value(number)} was never asked; see status")
-        return question
 
     def _free_question(self, state: StudyState, who: str) -> int | None:
         """Return a question that a person may have: one given back or held too long, or a new one within the budget."""
@@ -187,6 +174,14 @@ class StudyFile:
             raise InvalidInputError(f"values must be a mapping from names to values, got {format_value(values)}")
         self._check_asked(question, values)
         return {name: self.terms.attribute(name).parse(typed) for name, typed in values.items()}
+
+    def _typed(self, values: Mapping[str, Any], parsed: Values) -> dict[str, str]:
+        """Return the texts that were typed where a value reads otherwise in the unit of the terms, such as "150 lb"."""
+        return {
+            name: typed
+            for name, typed in values.items()
+            if isinstance(typed, str) and typed.strip() != self.terms.attribute(name).format(parsed[name])
+        }
 
     def _check_asked(self, question: Question, names: Iterable[str]) -> None:
         asked = [attribute.name for attribute in (*question.attributes, question.target)]
@@ -220,6 +215,17 @@ class StudyFile:
                 doubts.append((name, value, *attribute.range, attribute.unit))
         return QuestionBack(tuple(doubts)) if doubts else None
 
+    def _check_late_payment(self, state: StudyState, question: Question, values: Values) -> None:
+        """Raise InvalidInputError if a correction has to be paid, and the total budget does not cover it."""
+        measured = {name for name, value in values.items() if value is not None} - {self.terms.target.name}
+        price = state.price_of(question.bought | measured) - state.price_of(question.bought)
+        if question.number not in state.open and price > 0 and not self._affordable(state, price):
+            raise InvalidInputError(
+                f"a value that was measured costs {self.terms.money(price)}, which the rest of the total budget of "
+                f"{self.terms.money(self.terms.total_budget or 0.0)} does not cover; leave it missing: another example "
+                "took the place of this one, which is not learned from in any case"
+            )
+
     def _check_subject(
         self, transaction: Transaction, state: StudyState, question: Question, subject: str | None
     ) -> None:
@@ -227,7 +233,7 @@ class StudyFile:
         if subject is None:
             return
         for number in transaction.questions_about(subject):
-            other = self._question_of(transaction, state, number)
+            other = question_until(self.terms, transaction, number)
             examined = other.subject == subject and (other.bought or number in state.open)
             if examined and number != question.number:
                 raise InvalidInputError(
@@ -236,12 +242,11 @@ class StudyFile:
                 )
 
     def _answered(self, transaction: Transaction, state: StudyState, number: int) -> tuple[Question, bool]:
-        """Return a question of which something was told, and whether it is not, and will not be, learned from."""
+        """Return a question of which something was told, and whether its example was dropped."""
+        question = question_until(self.terms, transaction, number)
         if number in state.open:
-            return state.open[number], False
-        question = self._question_of(transaction, state, number)
-        actions = {event.action for event in transaction.events(question=number)}
-        if "withdrawn" in actions:
+            return question, False
+        if question.withdrawn:
             raise InvalidInputError(f"question {number} was withdrawn, which cannot be undone")
         if not question.values:
             raise InvalidInputError(f"nothing was told of question {number}")

@@ -122,7 +122,7 @@ def correct(
 ) -> None:
     """Correct values, also those that were learned from; the old ones stay in the audit trail.
 
-    The questions that were asked stay as they are; what was learned is computed again from the corrected values.
+    The questions that were asked stay as they are, and the coefficients are computed again from the corrected values.
     """
     if not values and subject is None:
         raise InvalidInputError("give the right values, such as age=61, or the right --subject")
@@ -141,7 +141,7 @@ def correct(
             key=key,
         )
     if receipt.learned:
-        effect = "what was learned is computed again"
+        effect = "the coefficients are computed again"
     elif receipt.needed:
         effect = f"still needed: {', '.join(receipt.needed)}"
     else:

@@ -102,13 +102,12 @@ def close(
         except Exception:
             write_stderr(f"{study} stays open")
             raise
-    status, learned = found.status(), found.learned().questions.size
-    late = ""
-    if status.waiting:
-        late = f" ({len(status.waiting):,} of them in the last round, which is incomplete: the model uses them)"
+    status = found.status()
+    last = status.answered - found.learned().questions.size
+    incomplete = f" ({last:,} of them in the last round, which is incomplete)" if last else ""
     print_lines(
-        f"{study} is closed: {plural(status.answered, 'example')} answered, {learned + len(status.waiting):,} learned "
-        f"from{late}, {found.terms.money(status.spent)} spent; a prediction needs "
+        f"{study} is closed: {plural(status.answered, 'example')} learned from{incomplete}, "
+        f"{found.terms.money(status.spent)} spent; a prediction needs "
         f"{', '.join(status.chosen) or 'nothing'}."
     )
     model = predictor(found)

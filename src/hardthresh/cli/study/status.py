@@ -22,13 +22,13 @@ def status(study: StudyFile, as_json: AsJson = False) -> None:
     from hardthresh.study import Study
     from hardthresh.study.summaries import latest_progress, status_summary
 
-    found = Study.open(study)
-    now = found.status()
-    if as_json:
-        print_json(status_summary(found) | {"questions": [question.to_dict() for question in now.open]})
-        return
-    reached, shift = latest_progress(found)
-    print_lines("\n\n".join((_head(found, now), *_open(now), str(reached), str(shift))))
+    with Study.open(study).snapshot() as found:
+        now = found.status()
+        if as_json:
+            print_json(status_summary(found) | {"questions": [question.to_dict() for question in now.open]})
+            return
+        reached, shift = latest_progress(found)
+        print_lines("\n\n".join((_head(found, now), *_open(now), str(reached), str(shift))))
 
 
 def _head(study: Study, now: Status) -> str:
@@ -37,20 +37,21 @@ def _head(study: Study, now: Status) -> str:
     total = "no limit" if terms.total_budget is None else terms.money(terms.total_budget)
     left = "no limit" if now.left is None else terms.money(now.left)
     most = "" if terms.examples is None else f" of at most {terms.examples:,}"
-    dropped = f", {now.dropped:,} dropped" if now.dropped else ""
-    waits = "waits" if len(now.waiting) == 1 else "wait"
-    waiting = (
-        f" ({len(now.waiting):,} {waits} for the rest of the round, {plural(now.to_come, 'answer')} to come)"
-        if now.waiting
-        else ""
-    )
+    left_out = f", {now.left_out:,} left out" if now.left_out else ""
+    waiting = ""
+    if now.waiting and now.ended:
+        waiting = f" ({len(now.waiting):,} in the last round, which is incomplete: the model uses them)"
+    elif now.waiting:
+        waits = "waits" if len(now.waiting) == 1 else "wait"
+        waiting = f" ({len(now.waiting):,} {waits} for the rest of the round, {plural(now.to_come, 'answer')} to come)"
     state = "closed" if now.closed else "open"
     return "\n".join(
         [
             f"{one_line(terms.title) or study.path}: {state}, {plural(now.events, 'event')}",
             f"Spent {terms.money(now.spent)}, reserved for open questions {terms.money(now.reserved)}, left {left} "
             f"(limit {total}; {terms.money(terms.budget_per_example)} for an example)",
-            f"Asked about {plural(now.asked, 'example')}{most}; {now.answered:,} answered{waiting}{dropped}",
+            f"Asked about {plural(now.asked, 'example')}{most}; {now.answered:,} answered{waiting}{left_out}",
+            *([f"No more questions: {now.ended}."] if now.ended else []),
         ]
     )
 

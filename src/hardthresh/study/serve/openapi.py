@@ -113,14 +113,14 @@ def document(terms: Terms) -> dict[str, Any]:
             ),
             "/api/correct": _post(
                 "correct",
-                "Correct values that were told, or the subject (`values` may be empty then). What was learned is "
-                "computed again.",
+                "Correct values that were told, or the subject (`values` may be empty then). The coefficients "
+                "are computed again.",
                 _object({**answer, "subject": _subject(), "reason": _REASON}, ["who", "question", "values", "reason"]),
                 receipt,
             ),
             "/api/withdraw": _post(
                 "withdraw",
-                "Withdraw an answered question; what was learned is computed again as if it had not been there.",
+                "Withdraw an answered question: the coefficients are computed again without it.",
                 _object({**person, "question": _NUMBER, "reason": _REASON}, ["who", "question", "reason"]),
                 receipt,
             ),
@@ -190,7 +190,11 @@ def _schemas() -> dict[str, Any]:
                 "holder": maybe_text,
                 "since": {**text, "format": "date-time"},
                 "subject": maybe_text,
-                "values": {"type": "object", "additionalProperties": _MAYBE},
+                "values": {
+                    "type": "object",
+                    "additionalProperties": {"type": ["number", "string", "null"]},
+                    "description": "What was told so far: numbers in the units of the terms, or names of levels.",
+                },
                 "needed": _NAMES,
                 "details": {
                     "type": "object",
@@ -228,12 +232,11 @@ def _schemas() -> dict[str, Any]:
             {
                 "title": text,
                 "closed": boolean,
-                "answered": {**count, "description": "Examples of which everything was measured."},
-                "dropped": {
+                "ended": {**text, "description": "Why no more questions can be asked; empty if they can."},
+                "answered": {**count, "description": "Examples that are learned from, at once or with their round."},
+                "left_out": {
                     **count,
-                    "description": "Examples that were paid, at least in part, and are not learned from: a value is "
-                    "missing, or they were skipped, or withdrawn before their round was complete. In the table of "
-                    "answers the last two have the states skipped and withdrawn.",
+                    "description": "Examples that are not: a value is missing, or they were skipped or withdrawn.",
                 },
                 "waiting": {
                     "type": "array",
