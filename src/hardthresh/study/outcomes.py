@@ -37,8 +37,6 @@ class Record(Question):
         Whether something could not be measured, so that it was not learned from.
     reason : str
         The last that was given.
-    event : int
-        The number of the last event about it.
     """
 
     event: int = 0
@@ -51,7 +49,6 @@ class Record(Question):
     corrections: int = 0
     dropped: bool = False
     reason: str = ""
-    event: int = 0
 
     @property
     def state(self) -> str:
@@ -86,7 +83,6 @@ class Record(Question):
             who=event.who,
             at=event.at,
             reason=event.body.get("reason") or self.reason,
-            event=event.number,
         )
         match event.action:
             case "told":
