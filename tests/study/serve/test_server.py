@@ -37,8 +37,10 @@ def test_this_machine_needs_no_tls(host):
         ({"certificate": __file__}, "both a certificate and its key"),
         ({"certificate": __file__, "key": "nowhere.pem"}, "there is no file nowhere.pem"),
         ({"port": 65536}, "a port is a number from 0 to 65535; got 65536"),
-        ({"token": "secret"}, "at least 16 of the characters"),
-        ({"token": "correct horse battery"}, "at least 16 of the characters"),
+        ({"token": "secret"}, "needs at least 16 characters, and this one has 6"),
+        ({"token": "correct horse battery"}, "may only have the characters .* and this one has ' '"),
+        ({"token": "an-umlaut-ä-is-no-part-of-a-header"}, "this one has 'ä'"),
+        ({"token": "abc" * 10}, "needs at least 6 different characters, and this one has 3"),
     ],
 )
 def test_a_wrong_setting_is_named(path, place, message):

@@ -97,8 +97,8 @@ class Measuring:
                 if any(field.error for field in fields):
                     return self._show_question(request, question, fields, subject=subject, status=422)
                 if not values_of(fields):
-                    error = f"{'Nothing' if not subject else 'No value'} was typed yet."
-                    return self._show_question(request, question, fields, error=error, status=422)
+                    error = f"{'No value' if subject else 'Nothing'} was typed yet."
+                    return self._show_question(request, question, fields, subject=subject, error=error, status=422)
                 receipt = await self._thread(tell)
             except QuestionBack as back:
                 return self._show_question(request, question, doubted(fields, back), subject=subject, status=409)
