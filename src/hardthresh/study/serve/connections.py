@@ -98,12 +98,12 @@ class Connection(H11Protocol):
 
 
 class LimitedServer(Server):
-    """A server of uvicorn that limits its connections from the moment on when they are accepted.
+    """A server of uvicorn that limits its connections as soon as they are accepted.
 
     If there are `CONNECTIONS`, a new one takes the place of one that waits for its client: of the address that has
-    most of them, the one that has waited for longest. So an address that opens many takes them from itself, and people
-    behind one proxy are not counted together as long as there is room. Uvicorn accepts all that the system can hold,
-    and first sees a connection after the handshake of TLS.
+    most connections, the one that has waited for longest. So an address that opens many takes them from itself, and
+    people behind one proxy can have all as long as nobody else needs them. Uvicorn accepts as many as the system can
+    hold, and sees a connection only after the handshake of TLS.
     """
 
     def __init__(self, config: Config) -> None:
@@ -131,20 +131,26 @@ class LimitedServer(Server):
         task.add_done_callback(self._tasks.discard)
 
     async def _accept_all(self, listener: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            try:
-                accepted, address = await loop.sock_accept(listener)
-            except OSError as error:
-                _LOGGER.warning("cannot accept a connection: %s", error)
-                self._make_room()
-                await asyncio.sleep(_PAUSE)
-                continue
-            if len(self.server_state.connections) < CONNECTIONS or self._make_room():
-                self._start(self._open(Connection(accepted, address[0], self), accepted))
-            else:
-                accepted.close()
-            await asyncio.sleep(0)  # however many wait to be accepted, others are answered meanwhile
+        try:
+            while True:
+                await self._accept(listener)
+                await asyncio.sleep(0)  # however many wait to be accepted, others are answered meanwhile
+        finally:
+            self.should_exit = True  # after an unforeseen error, it would run on and accept nothing
+
+    async def _accept(self, listener: socket.socket) -> None:
+        """Accept the next connection, or refuse it if there are too many, none of which waits for its client."""
+        try:
+            accepted, address = await asyncio.get_running_loop().sock_accept(listener)
+        except OSError as error:  # no more files can be opened
+            _LOGGER.warning("cannot accept a connection: %s", error)
+            self._make_room()
+            await asyncio.sleep(_PAUSE)
+            return
+        if len(self.server_state.connections) < CONNECTIONS or self._make_room():
+            self._start(self._open(Connection(accepted, address[0], self), accepted))
+        else:
+            accepted.close()
 
     def _make_room(self) -> bool:
         """End a connection that waits for its client; return whether there was one."""
