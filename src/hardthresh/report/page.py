@@ -65,7 +65,7 @@ def environment(**filters: Callable[..., str]) -> Any:
         lstrip_blocks=True,
         loader=jinja2.FunctionLoader(part),
     )
-    found.filters |= {"number": number, "signed": signed, "percent": percent, "capitalize_first": _capitalized}
+    found.filters |= {"number": number, "signed": signed, "percent": percent, "capitalize_first": capitalized}
     found.filters |= filters
     return found
 
@@ -111,7 +111,7 @@ def _inline(figure: Figure, prefix: str) -> str:
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def _capitalized(sentence: str) -> str:
+def capitalized(sentence: str) -> str:
     """Return a sentence with a capital letter at its beginning."""
     return sentence[:1].upper() + sentence[1:]
 

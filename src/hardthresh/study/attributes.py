@@ -20,7 +20,8 @@ MISSING = "missing"
 LONGEST_VALUE = 200
 """Characters of a typed value: a number, a unit and blanks, or a level; arbitrary above the 100 of a name."""
 
-_NUMBER = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?)\s*(.*)", re.ASCII)
+NUMBER = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?)\s*(.*)", re.ASCII)
+"""A typed number, and its unit."""
 _YES_NO = {"yes": 1.0, "no": 0.0, "y": 1.0, "n": 0.0, "true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
 Kind: TypeAlias = Literal["number", "integer", "yes/no", "ordered", "category"]
 
@@ -157,7 +158,7 @@ def _number(attribute: Attribute, typed: Any) -> float:
     """Return a number in the unit of the attribute; a text may have another unit that is known."""
     unit = ""
     if isinstance(typed, str):
-        found = _NUMBER.fullmatch(typed.strip())
+        found = NUMBER.fullmatch(typed.strip())
         unit = "" if found is None else found[2].strip()
         advice = "" if found and unit in ("", attribute.unit, *attribute.units) else advice_on(typed.strip())
         if found is None or advice:

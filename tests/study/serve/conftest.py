@@ -1,5 +1,7 @@
 """A small study that is served, without a network."""
 
+import shutil
+import subprocess
 from types import SimpleNamespace
 
 import pytest
@@ -14,6 +16,19 @@ def path(tmp_path):
     """The file of a new study."""
     Study.create(tmp_path / "study.db", Terms.parse(TERMS), who="Ann")
     return tmp_path / "study.db"
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory):
+    """The settings of TLS with a certificate of this machine, which nobody else trusts."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    found = {name: str(tmp_path_factory.mktemp("tls") / f"{name}.pem") for name in ("certificate", "key")}
+    make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    files = ["-keyout", found["key"], "-out", found["certificate"]]
+    subprocess.run([*make, *names, *files], check=True, capture_output=True)
+    return found
 
 
 @pytest.fixture

@@ -202,6 +202,19 @@ await pressEnter();
 expect("a prediction", (await tab.locator(".result .big").count()) === 1);
 await look("prediction");
 
+// --- signing out removes the draft ---
+await tab.goto(origin);
+await tabTo("Ask for the next example");
+await pressEnter();
+await tab.locator("[name='value:age']").fill("63");
+const drafts = () => tab.evaluate(() => Object.keys(localStorage).filter((name) => name.startsWith("hardthresh:")).length);
+expect("a draft", (await drafts()) === 1);
+await tab.locator("form.person button").focus();
+await pressEnter();
+expect("to be signed out", here() === "/sign-in");
+expect("no draft after signing out", (await drafts()) === 0);
+await look("signed_out");
+
 await browser.close();
 console.log(`${faults} found`);
 process.exitCode = faults ? 1 : 0;

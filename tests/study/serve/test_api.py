@@ -68,6 +68,8 @@ def test_skip_give_back_correct_and_withdraw(served, post):
     assert post("tell", {"who": "Bob", "question": number, "values": values})[1]["learned"]
     correct = {"who": "Ann", "question": number, "values": {"age": 62}, "reason": "typing error"}
     assert post("correct", correct)[0] == 200
+    assert post("correct", {**correct, "values": {}, "subject": "P 7"})[0] == 200
+    assert list(Study.open(served.path).events())[-1].subject == "P 7"
     assert post("withdraw", {"who": "Ann", "question": number, "reason": "wrong patient"})[0] == 200
     number, _ = ask(post)
     assert post("skip", {"who": "Ann", "question": number, "bought": ["age"], "reason": "gone home"})[1]["cost"] == 1.0
@@ -116,6 +118,31 @@ def test_the_description_is_valid_and_describes_this_study(served, post):
     ):
         schema = {**document["components"]["schemas"][name], "components": document["components"]}
         assert [error.message for error in Draft202012Validator(schema).iter_errors(answer)] == [], name
+
+
+def test_a_question_says_what_its_instruments_have_to_know(post):
+    [question] = post("ask", {"who": "Ann"})[1]["questions"]
+    assert question["details"].keys() == {*question["needed"]}
+    creatinine, ward = question["details"]["creatinine"], question["details"]["ward"]
+    assert (creatinine["unit"], creatinine["units"], creatinine["range"]) == ("umol/l", {"mg/dl": 88.42}, [30, 300])
+    assert (ward["kind"], ward["levels"]) == ("category", ["medical", "surgical", "intensive"])
+    assert question["details"]["stay"]["possible"] == [0, 3000]
+
+
+def test_every_refusal_is_described(served, post):
+    described = get(served, "/openapi.json")["paths"]["/api/tell"]["post"]["responses"].keys()
+    client, path = served.client(), "/api/tell"
+    answers = [
+        client.post(path, json={}),
+        client.post(path, json={}, headers={**AUTHORIZED, "Origin": "https://evil.example"}),
+        client.post(path, content=b"x", headers={**AUTHORIZED, "Content-Type": "text/plain"}),
+        client.post(path, json={}, headers={**AUTHORIZED, "Host": "evil.example"}),
+        client.post(path, json={}, headers={**AUTHORIZED, "X": "x" * 20_000}),
+        client.post(path, content=b" " * 300_000, headers=AUTHORIZED),
+        client.post(path, json={}, headers=AUTHORIZED),
+    ]
+    assert [answer.status_code for answer in answers] == [401, 403, 415, 421, 431, 413, 422]
+    assert {str(answer.status_code) for answer in answers} <= described
 
 
 def test_every_path_of_the_description_is_served(served):

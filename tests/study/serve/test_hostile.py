@@ -266,3 +266,17 @@ def test_the_session_is_a_cookie_that_scripts_and_other_sites_do_not_have(served
     assert {*client.cookies.values()}.isdisjoint(admitted)  # a name that others knew before is worth nothing
     served.clock.now += 13 * 3600
     assert client.get("/").url.path == "/sign-in"
+
+
+def test_cookies_are_kept_to_tls_behind_a_proxy_that_has_it(served):
+    for headers, secure in (({}, False), ({"X-Forwarded-Proto": "https"}, True)):
+        for path in ("/sign-in", f"/?token={TOKEN}"):
+            answer = served.client().get(path, headers=headers, follow_redirects=False)
+            assert ("secure" in answer.headers["set-cookie"].lower()) == secure
+
+
+def test_the_title_is_for_those_who_have_the_token(served, api):
+    for path in ("/sign-in", "/nowhere", "/question/0"):
+        assert "Days in hospital" not in api.get(path).text
+    api.get(f"/?token={TOKEN}")
+    assert "Days in hospital" in api.get("/sign-in").text

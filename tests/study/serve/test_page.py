@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from serve_helpers import ANSWER, TOKEN, content, hidden, served_by, signed_in
+from serve_helpers import ANSWER, TERMS, TOKEN, content, hidden, served_by, signed_in
 
 from hardthresh.study import Study, Terms
 from hardthresh.study.serve.study_thread import StudyThread
@@ -140,6 +140,26 @@ def test_units_commas_and_missing_values_reach_the_study(served, person):
     assert "is complete. As something could not be measured, the study learns nothing from it." in answer.text
 
 
+@pytest.mark.parametrize("unit", ["kg/m2", "kg/m²"])
+def test_a_unit_that_ends_in_a_digit_is_typed(tmp_path, unit):
+    terms = Terms.parse(TERMS.replace("umol/l", unit).replace('units = { "mg/dl" = 88.42 }\n', ""))
+    study = Study.create(tmp_path / "study.db", terms, who="Ann")
+    with StudyThread(study.path) as thread:
+        client = signed_in(served_by(thread)())
+        for value in (f"35 {unit}", "35"):
+            number = client.post("/ask", data=hidden(client.get("/").text)).url.path
+            form = {**hidden(client.get(number).text), "value:creatinine": value}
+            assert "Saved" in client.post(number, data=form).text
+            assert content(study.path)[-1][3]["values"] == {"creatinine": 35.0}
+
+
+def test_a_subject_without_values_is_not_enough(served, person):
+    ask(person)
+    answer = person.submit("/question/0", {"subject": "P 1"}, page="/question/0")
+    assert (answer.status_code, "No value was typed yet." in answer.text) == (422, True)
+    assert 'value="P 1"' in answer.text
+
+
 def test_only_the_notice_of_what_was_saved_makes_the_browser_forget_its_draft(served, person):
     ask(person)
     saved = person.submit("/question/0", typed(age="61"), page="/question/0").text
@@ -201,10 +221,32 @@ def test_answers_are_corrected_and_withdrawn_with_a_reason(served, person):
     assert "was corrected" in answer.text
     assert content(served.path)[-1][1:3] == ("corrected", 0)
     assert content(served.path)[-1][3]["values"] == {"age": 62.0}
+    named = {**hidden(answer.text), "subject": "P 2", "reason": "another patient"}
+    assert "was corrected" in person.post("/question/0/correct", data=named).text
+    assert person.get("/answers?find=P+2").text.count("P 2") > 1
     assert "Say why you withdraw it" in person.submit("/question/0/withdraw", page="/question/0").text
     answer = person.submit("/question/0/withdraw", {"reason": "wrong patient"}, page="/question/0")
     assert "was withdrawn" in answer.text
     assert "Withdrawn" in person.get("/question/0").text
+
+
+def test_the_latest_answer_is_first_also_after_the_clock_went_back(served, person, monkeypatch):
+    for number, now in enumerate(("2026-03-01T12:00:00+00:00", "2026-02-01T12:00:00+00:00")):
+        monkeypatch.setattr("hardthresh.study.transactions.now", lambda now=now: now)
+        person.submit("/ask")
+        person.submit(f"/question/{number}", whole(), page=f"/question/{number}")
+    page = person.get("/answers").text
+    assert page.index("/question/1") < page.index("/question/0")
+
+
+def test_a_correction_that_is_refused_keeps_what_was_typed(person):
+    for number, subject in enumerate(("P 1", "P 2")):
+        person.submit("/ask")
+        person.submit(f"/question/{number}", {**whole(), "subject": subject}, page=f"/question/{number}")
+    form = {**hidden(person.get("/question/1").text), "subject": "P 1", "reason": "another patient"}
+    answer = person.post("/question/1/correct", data=form)
+    assert (answer.status_code, 'value="another patient"' in answer.text) == (422, True)
+    assert "P 1" in answer.text
 
 
 def test_a_question_is_given_back_taken_over_and_skipped(served, person):

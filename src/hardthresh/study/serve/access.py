@@ -1,4 +1,4 @@
-"""Access to a served study: the token, the sessions of browsers, and a limit on wrong tokens."""
+"""Access to a served study: the token, and the sessions of browsers."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from dataclasses import dataclass
 from hashlib import sha256
 from math import ceil
 
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 
 from .refusals import Refused
 
 SHORTEST_TOKEN = 16
-"""Letters of a token that somebody chose: at 1000 guesses a second, 16 random hexadecimal digits take 10^8 years."""
+"""Characters of a token that somebody chose. If they are random hexadecimal digits, 10^5 guesses a second, which is
+twice of what one processor core answered, take 3 million years on average."""
+FEWEST_CHARACTERS = 6
+"""Different characters of such a token; of 16 random hexadecimal digits, 1 in 30,000 has fewer."""
 WRONG_TOKENS, WINDOW = 10, 60.0
 """Wrong tokens of one address after which it is told to wait, and within how many seconds; arbitrary: nobody mistypes
-that often."""
+that often. It is a hint to programs: the right token is admitted all the same."""
 ADDRESSES = 10_000  # whose wrong tokens are remembered; arbitrary: a megabyte
 SESSIONS = 1_000  # that are open at once; arbitrary: more than a ward has browsers
 LONGEST_SESSION = 12 * 3600.0  # seconds since it was last used; a shift
@@ -52,12 +55,19 @@ def new_token() -> str:
 
 
 def check_token(token: str) -> None:
-    """Raise if a token that somebody chose is easily guessed, or cannot be part of a URL and a header."""
-    if len(token) < SHORTEST_TOKEN or not token.isascii() or not all(c.isalnum() or c in "-._~" for c in token):
-        raise InvalidInputError(
-            f"a token needs at least {SHORTEST_TOKEN} of the characters A-Z a-z 0-9 - . _ ~, and this one has "
-            f"{len(token)} characters; leave it out, and a random one is made"
-        )
+    """Raise if a token that somebody chose is too short, repeats itself, or cannot be part of a URL and a header."""
+    wrong = next(
+        (letter for letter in token if not (letter.isascii() and (letter.isalnum() or letter in "-._~"))), None
+    )
+    if wrong is not None:
+        problem = f"may only have the characters A-Z a-z 0-9 - . _ ~, and this one has {format_value(wrong)}"
+    elif len(token) < SHORTEST_TOKEN:
+        problem = f"needs at least {SHORTEST_TOKEN} characters, and this one has {len(token)}"
+    elif len(set(token)) < FEWEST_CHARACTERS:
+        problem = f"needs at least {FEWEST_CHARACTERS} different characters, and this one has {len(set(token))}"
+    else:
+        return
+    raise InvalidInputError(f"a token {problem}; leave it out, and a random one is made")
 
 
 class Access:
@@ -81,8 +91,9 @@ class Access:
     def check(self, given: str, address: str) -> None:
         """Raise unless the token is the right one, which is admitted whatever else came from its address.
 
-        Behind a proxy all have one address, so the wrong tokens of somebody else must not lock anybody out. Comparing
-        takes equally long wherever the tokens differ.
+        Behind a proxy all have one address, so the wrong tokens of somebody else must not lock anybody out. So guesses
+        are not slowed down, and only a random token keeps strangers out. Comparing takes equally long wherever the
+        tokens differ.
         """
         if hmac.compare_digest(sha256(given.encode("utf-8", "replace")).digest(), sha256(self._token).digest()):
             return

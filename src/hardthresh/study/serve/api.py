@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import isfinite
 from typing import Any
 
@@ -13,6 +13,7 @@ from starlette.routing import Route
 from hardthresh.core.errors import InvalidInputError
 
 from ..predicting import predict, predictor
+from ..question import Question
 from ..study import Study
 from ..summaries import model_summary, status_summary
 from .access import Access
@@ -102,12 +103,33 @@ def finite(found: Any) -> Any:
 def _open_questions(study: Study, request: Request) -> dict[str, Any]:
     who = request.query_params.get("who")
     questions = [question for question in study.status().open if who is None or question.holder == who]
-    return {"questions": [question.to_dict() for question in questions]}
+    return _described(questions)
+
+
+def _described(questions: Iterable[Question]) -> dict[str, Any]:
+    """Return questions with what the terms say of their attributes, so that instruments need not know it."""
+    return {"questions": [question.to_dict() | {"details": _details(question)} for question in questions]}
+
+
+def _details(question: Question) -> dict[str, Any]:
+    """Return what somebody who measures has to know, by the names of the attributes and of the target."""
+    return {
+        attribute.name: {
+            "kind": attribute.kind,
+            "unit": attribute.unit,
+            "units": dict(attribute.units),
+            "range": attribute.range,
+            "possible": attribute.possible,
+            "levels": attribute.levels,
+            "help": attribute.help,
+        }
+        for attribute in (*question.attributes, question.target)
+    }
 
 
 def _ask(fields: Fields, key: dict[str, str]) -> Work:
     who, count = fields.text("who", REQUIRED), fields.integer("count", 1)
-    return lambda study: {"questions": [question.to_dict() for question in study.ask(who, count, **key)]}
+    return lambda study: _described(study.ask(who, count, **key))
 
 
 def _tell(fields: Fields, key: dict[str, str]) -> Work:
@@ -129,8 +151,9 @@ def _give_back(fields: Fields, key: dict[str, str]) -> Work:
 
 def _correct(fields: Fields, key: dict[str, str]) -> Work:
     who, number, values = fields.text("who", REQUIRED), fields.integer("question"), fields.values("values")
-    reason, confirmed = fields.text("reason", REQUIRED), fields.texts("confirmed")
-    return lambda study: study.correct(number, values, who, reason=reason, confirmed=confirmed, **key).to_dict()
+    more = {"reason": fields.text("reason", REQUIRED), "confirmed": fields.texts("confirmed")}
+    more |= {"subject": fields.text("subject")}
+    return lambda study: study.correct(number, values, who, **more, **key).to_dict()
 
 
 def _withdraw(fields: Fields, key: dict[str, str]) -> Work:

@@ -137,7 +137,7 @@ async def form_of(request: Request) -> dict[str, list[str]]:
 def with_decimal_point(typed: str) -> str:
     """Return a typed number with a point where it has a decimal comma, the only one on the keyboards of some phones.
 
-    Left alone, and so asked back, is what may be a thousand: "1,200".
+    What may be a thousand, such as "1,200", stays as it is, and the study refuses it.
 
     Examples
     --------

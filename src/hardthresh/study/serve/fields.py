@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.report.page import capitalized
 
-from ..attributes import MISSING, Attribute
+from ..attributes import MISSING, NUMBER, Attribute
 from ..errors import QuestionBack
 from ..terms import Terms
 from .bodies import with_decimal_point
@@ -74,8 +75,8 @@ class Field:
         if self.levels:
             return self.typed
         number = with_decimal_point(self.typed)
-        has_unit = not number[-1:].isdigit() and number[-1:] != "."
-        return number if has_unit or not self.unit else f"{number} {self.unit}"
+        found = NUMBER.fullmatch(number)
+        return f"{number} {self.unit}".rstrip() if found and not found[2] else number
 
     @property
     def keyboard(self) -> str:
@@ -91,7 +92,7 @@ class Field:
             if self.told:
                 self.attribute.parse(self.value)
         except InvalidInputError as error:
-            return replace(self, error=f"{str(error)[:1].upper()}{str(error)[1:]}.")
+            return replace(self, error=f"{capitalized(str(error))}.")
         return self
 
 

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.report.page import capitalized
 
 from ..attributes import Attribute
 from ..errors import QuestionBack
@@ -39,7 +40,7 @@ class Measuring:
                 return to("/sign-in")
             self._site.access.check(request.query_params["token"], address_of(request))
             answer = to("/sign-in")
-            self._site.remember(answer, self._site.access.sign_in(""))
+            self._site.remember(request, answer, self._site.access.sign_in(""))
             return answer
         session = self._site.session(request)
         status = await self._thread(Study.status)
@@ -95,14 +96,14 @@ class Measuring:
             try:
                 if any(field.error for field in fields):
                     return self._show_question(request, question, fields, subject=subject, status=422)
-                if not (values_of(fields) or subject):
-                    error = "Nothing was typed yet."
-                    return self._show_question(request, question, fields, error=error, status=422)
+                if not values_of(fields):
+                    error = f"{'No value' if subject else 'Nothing'} was typed yet."
+                    return self._show_question(request, question, fields, subject=subject, error=error, status=422)
                 receipt = await self._thread(tell)
             except QuestionBack as back:
                 return self._show_question(request, question, doubted(fields, back), subject=subject, status=409)
             except InvalidInputError as error:
-                said = f"{str(error)[:1].upper()}{str(error)[1:]}."
+                said = f"{capitalized(str(error))}."
                 return self._show_question(request, question, fields, subject=subject, error=said, status=422)
         else:
             receipt = await self._thread(tell)  # a repeated request has its old reply, others say who has it now

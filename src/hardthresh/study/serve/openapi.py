@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 from hardthresh import __version__
 
-from ..attributes import Attribute
+from ..attributes import Attribute, Kind
 from ..reading import LONGEST_NAME
 from ..terms import Terms
 
@@ -35,12 +35,18 @@ _WHO = {
     "schema": {"type": "string"},
 }
 _REFUSED = {
+    "400": "The connection ended before the request was complete.",
     "401": "No token, or a wrong one.",
+    "403": "A page of another site sent the request.",
+    "408": "The body did not arrive in time.",
     "409": "Not now: the question is with somebody else or was answered, a value has to be confirmed, the budget is "
     "used, the study is closed, or the key was used for something else. `error` says which.",
     "413": "The body is too long.",
+    "415": "The body is not JSON by its `Content-Type`.",
+    "421": "The header `Host` does not name this server.",
     "422": "Something in the request cannot be used; `message` says what.",
     "429": "Too many wrong tokens; `Retry-After` says when to try again.",
+    "431": "The address and the headers are too long.",
     "503": "The file of the study is busy, and `Retry-After` says when to repeat the request with the same key; or it "
     "cannot be written, and `message` says why.",
 }
@@ -107,8 +113,9 @@ def document(terms: Terms) -> dict[str, Any]:
             ),
             "/api/correct": _post(
                 "correct",
-                "Correct values of a question that was answered. The coefficients are computed again.",
-                _object({**answer, "reason": _REASON}, ["who", "question", "values", "reason"]),
+                "Correct values that were told, or the subject (`values` may be empty then). The coefficients "
+                "are computed again.",
+                _object({**answer, "subject": _subject(), "reason": _REASON}, ["who", "question", "values", "reason"]),
                 receipt,
             ),
             "/api/withdraw": _post(
@@ -169,6 +176,7 @@ def _schemas() -> dict[str, Any]:
     """Return the types of what the API answers."""
     text, boolean, count = {"type": "string"}, {"type": "boolean"}, {"type": "integer"}
     maybe_text = {"type": ["string", "null"]}
+    limits = {"type": ["array", "null"], "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
     panel = _object({"panel": {**text, "description": "Empty if bought alone."}, "attributes": _NAMES})
     doubt = _object({"attribute": text, "value": _MAYBE, "low": _MAYBE, "high": _MAYBE, "unit": text})
     coefficient = _object({"column": text, "attribute": text, "unit": text, "value": {"type": "number"}})
@@ -188,6 +196,26 @@ def _schemas() -> dict[str, Any]:
                     "description": "What was told so far: numbers in the units of the terms, or names of levels.",
                 },
                 "needed": _NAMES,
+                "details": {
+                    "type": "object",
+                    "description": "By name, what the terms say of each attribute, and of the target.",
+                    "additionalProperties": _schema("Details"),
+                },
+            }
+        ),
+        "Details": _object(
+            {
+                "kind": {"enum": [*get_args(Kind)]},
+                "unit": text,
+                "units": {
+                    "type": "object",
+                    "description": "Other units that a text may have, and how many of `unit` one of them is.",
+                    "additionalProperties": {"type": "number"},
+                },
+                "range": {**limits, "description": "Values outside have to be confirmed; null without such a range."},
+                "possible": {**limits, "description": "Values outside are refused; null without such limits."},
+                "levels": {**_NAMES, "description": "Empty for numbers, and for yes and no."},
+                "help": text,
             }
         ),
         "Receipt": _object(
@@ -236,7 +264,7 @@ def _schemas() -> dict[str, Any]:
                 "intercept": _MAYBE,
                 "coefficients": {"type": "array", "items": coefficient},
                 "price": {"type": "number", "description": "Of the attributes of one prediction."},
-                "caution": {**text, "description": "What there is to be said against the model."},
+                "caution": {**text, "description": "Why the model may be wrong; empty if nothing is known."},
             }
         ),
         "Prediction": _object(
@@ -307,6 +335,6 @@ def _get(
     operation = {
         "operationId": name,
         "summary": summary,
-        "responses": _responses(found, ("401", "429", "503")),
+        "responses": _responses(found, ("401", "421", "429", "431", "503")),
     }
     return {"get": {**operation, "parameters": parameters} if parameters else operation}

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.report.page import capitalized
 
 from ..chosen import ChosenColumn
 from ..predicting import Predictor, predict, predictor
@@ -61,7 +62,7 @@ class Overview:
         try:
             found = predict(self._thread.terms, model, values_of(fields))
         except InvalidInputError as error:
-            said = f"{str(error)[:1].upper()}{str(error)[1:]}."
+            said = f"{capitalized(str(error))}."
             return self._show_prediction(request, model, fields, error=said, status=422)
         return self._show_prediction(request, model, fields, prediction=found)
 

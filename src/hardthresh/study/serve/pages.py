@@ -75,7 +75,7 @@ class SigningIn:
             return self._site.page(request, "sign_in.html", 422, **context)
         self._site.access.sign_out(name)
         answer = to(next_path)
-        self._site.remember(answer, self._site.access.sign_in(who))
+        self._site.remember(request, answer, self._site.access.sign_in(who))
         return answer
 
     async def sign_out(self, request: Request) -> Response:

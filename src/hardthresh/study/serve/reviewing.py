@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.report.page import capitalized
+
 from ..errors import QuestionBack
 from ..outcomes import Record
 from ..question import Question
+from ..records import Receipt
+from ..study import Study
 from .fields import Field, blank_fields, confirmed_of, doubted, filled_fields, typed_fields
 from .refusals import Refused
 from .site import Site, first, request_about, to
@@ -35,7 +41,7 @@ class Reviewing:
             for record in records.values()
             if record.state != "open" and (not find or find in (str(record.number), record.subject))
         ]
-        found.sort(key=lambda record: record.at, reverse=True)
+        found.sort(key=lambda record: record.event, reverse=True)
         return self._site.page(request, "answers.html", records=found[:_SHOWN], count=len(found), find=find[:100])
 
     async def correct(self, request: Request) -> Response:
@@ -49,23 +55,34 @@ class Reviewing:
             for field, old in zip(fields, before, strict=True)
             if (field.content, field.missing) != (old.content, old.missing) and field.told
         }
+        subject = first(form, "subject").strip() or record.subject
         error = ""
         if not reason:
             error = "Say why you correct it: the reason is kept with the correction."
-        elif not changed and not any(field.error for field in fields):
+        elif not changed and subject == record.subject and not any(field.error for field in fields):
             error = "Nothing was changed."
+        typed: dict[str, Any] = {"reason": reason, "subject": subject or ""}
         if error or any(field.error for field in fields):
-            return self.show(request, record, None, fields=fields, error=error, reason=reason, status=422)
-        confirmed = confirmed_of(fields)
-        try:
-            await self._thread(
-                lambda study: study.correct(
-                    number, changed, who, reason=reason, confirmed=confirmed, key=first(form, "key")
-                )
+            return self.show(request, record, None, fields=fields, error=error, **typed, status=422)
+
+        def correct(study: Study) -> Receipt:
+            return study.correct(
+                number,
+                changed,
+                who,
+                reason=reason,
+                confirmed=confirmed_of(fields),
+                subject=None if subject == record.subject else subject,
+                key=first(form, "key"),
             )
+
+        try:
+            await self._thread(correct)
         except QuestionBack as back:
-            fields = doubted(fields, back)
-            return self.show(request, record, None, fields=fields, reason=reason, status=409)
+            return self.show(request, record, None, fields=doubted(fields, back), **typed, status=409)
+        except InvalidInputError as refused:
+            error = f"{capitalized(str(refused))}."
+            return self.show(request, record, None, fields=fields, error=error, **typed, status=422)
         self._site.session(request).notice = f"Question {number} was corrected."
         return to(f"/question/{number}")
 
@@ -102,6 +119,7 @@ class Reviewing:
         fields: Sequence[Field] | None = None,
         error: str = "",
         reason: str = "",
+        subject: str | None = None,
         withdraw_error: str = "",
         status: int = 200,
     ) -> Response:
@@ -114,5 +132,6 @@ class Reviewing:
             fields=self._record_fields(record) if fields is None else fields,
             error=error,
             reason=reason,
+            subject=(record.subject or "") if subject is None else subject,
             withdraw_error=withdraw_error,
         )

@@ -122,7 +122,8 @@ def run(
     certificate, key : path, optional
         Files of a certificate and its key (PEM), for TLS.
     token : str, optional
-        What has to be known to use it: at least 16 letters, digits and ``-._~``. Default: a random one of 256 bits.
+        What has to be known to use it: at least 16 letters, digits and ``-._~``, and 6 different ones. It has to be
+        random, since guesses are not slowed down. Default: a random one of 256 bits.
     names : sequence of str
         Further names of this machine that browsers may use.
     allow_plain : bool
@@ -133,8 +134,8 @@ def run(
     Raises
     ------
     InvalidInputError
-        If there is no study in the file, the port is taken, the token is too short, or the address can be reached from
-        a network and there is no TLS.
+        If there is no study in the file, the port is taken, the token is easily guessed, or the address can be reached
+        from a network and there is no TLS.
     MissingDependencyError
         If what the extra "serve" installs is not there.
     """
@@ -143,7 +144,7 @@ def run(
     import uvicorn
 
     from .app import application
-    from .connections import CONNECTIONS, Connection
+    from .connections import LimitedServer
     from .security import LONGEST_HEADERS
 
     endpoint = Endpoint(host, port, certificate, key, tuple(names), allow_plain)
@@ -160,18 +161,18 @@ def run(
             log_level="warning",
             access_log=False,  # it would write the token
             server_header=False,
-            http=Connection,
+            loop="asyncio",
+            http="h11",
             ws="none",
             lifespan="off",
             h11_max_incomplete_event_size=LONGEST_HEADERS,
-            limit_concurrency=CONNECTIONS,
             timeout_graceful_shutdown=_GOODBYE,
             proxy_headers=False,
             ssl_certfile=certificate,
             ssl_keyfile=key,
         )
         announce(f"{endpoint.url(listener.getsockname()[1])}?token={secret}")
-        uvicorn.Server(config).run(sockets=[listener])
+        LimitedServer(config).run(sockets=[listener])
 
 
 def _listening(endpoint: Endpoint) -> socket.socket:

@@ -98,13 +98,14 @@ class Site:
         return form
 
     def page(self, request: Request, template: str, status: int = 200, /, **context: Any) -> Response:
-        """Return a page."""
+        """Return a page; it does not name the study to those who have not shown the token."""
         name = self.name_of(request) or self.access.new_name()
         session = self.access.session(name)
         notice, saved = (session.notice, session.saved) if session else ("", None)
         if session:
             session.notice, session.saved = "", None
         text = self.environment.get_template(template).render(
+            title=(self.thread.terms.title if session else "") or "Study",
             who=session.who if session else "",
             notice=notice,
             saved=saved,
@@ -115,12 +116,17 @@ class Site:
         )
         answer = HTMLResponse(text, status)
         if name != self.name_of(request):
-            self.remember(answer, name)
+            self.remember(request, answer, name)
         return answer
 
-    def remember(self, answer: Response, name: str) -> None:
-        """Give the browser the name of its session."""
-        answer.set_cookie(self.cookie, name, httponly=True, samesite="strict", secure=self.secure)
+    def remember(self, request: Request, answer: Response, name: str) -> None:
+        """Give the browser the name of its session.
+
+        A proxy says by the header X-Forwarded-Proto that it has TLS. From anybody else the header only has the effect
+        that their own browser keeps the cookie to TLS.
+        """
+        secure = self.secure or request.headers.get("x-forwarded-proto", "").lower() == "https"
+        answer.set_cookie(self.cookie, name, httponly=True, samesite="strict", secure=secure)
 
     def refused(self, request: Request, refusal: Refusal) -> Response:
         """Return the page that says why a request was refused."""

@@ -112,7 +112,7 @@ for (const time of document.querySelectorAll("time")) {
   time.textContent = at.toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
 }
 
-// --- drafts: what was typed and not saved yet, on this device alone ---
+// --- drafts: what was typed and not saved yet, on this device alone, until it is saved or its person signs out ---
 
 const PREFIX = `hardthresh:${study}:${who}:`;
 
@@ -135,6 +135,11 @@ function keep(form, place) {
   }
   if (Object.keys(content).length) place.setItem(PREFIX + form.dataset.question, JSON.stringify(content));
   else place.removeItem(PREFIX + form.dataset.question);
+}
+
+// Remove the person's drafts whose names are chosen.
+function forget(place, chosen) {
+  for (const name of Object.keys(place)) if (name.startsWith(PREFIX) && chosen(name)) place.removeItem(name);
 }
 
 function restore(form, content) {
@@ -190,8 +195,9 @@ if (place && study) {
   const open = document.querySelector("[data-open]");
   if (open) {
     const kept = new Set(open.dataset.open.split(" ").map((number) => PREFIX + number));
-    for (const name of Object.keys(place)) if (name.startsWith(PREFIX) && !kept.has(name)) place.removeItem(name);
+    forget(place, (name) => !kept.has(name));
   }
+  document.querySelector("form.person")?.addEventListener("submit", () => forget(place, () => true));
 }
 for (const form of document.querySelectorAll("form.measure")) count(form);
 document.querySelector(".problems")?.focus();
