@@ -52,20 +52,20 @@ class Record(Question):
 
     @property
     def state(self) -> str:
-        """What became of the question: "open", "answered", "skipped" or "withdrawn"."""
+        """What became of the question: "open", "answered", "dropped" (a value is missing), "skipped" or "withdrawn"."""
         if self.withdrawn or self.skipped:
             return "withdrawn" if self.withdrawn else "skipped"
-        return "open" if self.answered_at is None else "answered"
+        if self.answered_at is None:
+            return "open"
+        return "dropped" if self.dropped or self.lacking else "answered"
 
     def outcome(self, waiting: Collection[int]) -> str:
         """Return what became of the example, given the questions that wait for the rest of their round.
 
-        It is "open", "learned", "waiting", "dropped" (a value is missing), "skipped" or "withdrawn".
+        It is "learned" or "waiting" if it was answered, else its state.
         """
         if self.state != "answered":
             return self.state
-        if self.dropped or self.lacking:
-            return "dropped"
         return "waiting" if self.number in waiting else "learned"
 
     def cost(self, terms: Terms) -> float:

@@ -115,6 +115,14 @@ def test_a_form_says_what_is_wrong_with_each_value_and_keeps_what_was_typed(serv
     assert "Nothing was typed yet" in nothing.text
 
 
+def test_a_form_that_comes_back_has_all_fields(served, person):
+    """Browsers do not send a choice that was not made."""
+    ask(person)
+    answer = person.submit("/question/0", typed(age="61.5"), page="/question/0")
+    assert answer.status_code == 422
+    assert all(f'name="value:{name}"' in answer.text for name in Study.open(served.path).question(0).needed)
+
+
 def test_a_value_that_came_back_is_confirmed_and_only_that_value(served, person):
     ask(person)
     answer = person.submit("/question/0", typed(age="110"), page="/question/0")

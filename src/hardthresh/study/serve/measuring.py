@@ -131,8 +131,10 @@ class Measuring:
         status: int = 200,
     ) -> Response:
         terms = self._thread.terms
-        fields = [field for field in fields if field.attribute.name in question.needed]
-        known = {field.attribute.name: field for field in fields}
+        # browsers do not send a choice that was not made, so a form that comes back may lack fields
+        blank = blank_fields(terms, question.needed)
+        known = {field.attribute.name: field for field in (*blank, *fields)}
+        fields = [known[name] for name in question.needed]
         panels = [
             (panel, terms.panels.get(panel), [known[one.name] for one in members if one.name in known])
             for panel, members in question.panels

@@ -12,13 +12,23 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.report.page import capitalized
 
 from ..chosen import ChosenColumn
+from ..drift import Drift
 from ..predicting import Predictor, predict, predictor
+from ..progress import Progress
+from ..records import Status
+from ..study import Study
 from ..summaries import latest_progress
 from .chart import learning_curve
 from .fields import Field, blank_fields, typed_fields, values_of
 from .site import Site
 
 _ROWS = 40  # of the table beside the learning curve, at least half of them; arbitrary
+
+
+def _present(study: Study) -> tuple[Status, tuple[Progress, Drift], Predictor | None]:
+    """Return the state of a study, its progress and its model, which agree with each other."""
+    with study.snapshot() as now:
+        return now.status(), latest_progress(now), predictor(now)
 
 
 class Overview:
@@ -31,9 +41,7 @@ class Overview:
     async def study(self, request: Request) -> Response:
         """Show the state of the study, the learning curve, and the model as it stands."""
         self._site.session(request)
-        status, (progress, drift), model = await self._thread(
-            lambda study: (study.status(), latest_progress(study), predictor(study))
-        )
+        status, (progress, drift), model = await self._thread(_present)
         curve = progress.curve.to_dict()
         rows = [dict(zip(curve, row, strict=True)) for row in zip(*curve.values(), strict=True)]
         charts = {width: learning_curve(progress.curve, pixels) for width, pixels in (("wide", 760), ("narrow", 350))}
