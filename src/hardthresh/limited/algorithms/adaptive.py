@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from hardthresh.core.checking import checked_number
-from hardthresh.core.errors import InvalidInputError, warn
+from hardthresh.core.errors import InvalidInputError, plural, warn
 from hardthresh.core.registry import register
 from hardthresh.core.schema import renames, stored
 from hardthresh.core.typing import Array
@@ -273,9 +273,10 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
         """Return a reason if no support was chosen by least squares, or if squares underflow; otherwise empty."""
         if state.fitted:
             return _underflow(state)
+        are = "is" if state.seen == 1 else "are"
         return (
-            f"{state.seen} examples are too few to explore all attributes and to see the best of them together; "
-            f"{TOO_FEW_ADVICE}"
+            f"{plural(state.seen, 'example')} {are} too few to explore all attributes and to see the best of them "
+            f"together; {TOO_FEW_ADVICE}"
         )
 
     def _absorb_block(
