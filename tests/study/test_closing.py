@@ -79,7 +79,7 @@ def test_a_study_without_a_model_says_so(begin, tmp_path, no_charts):
     page = write_study(study, tmp_path / "page.html").read_text(encoding="utf-8")
     assert "Final report" in page
     assert "&lt;b&gt;Beds&lt;/b&gt;" in page
-    assert "There is no model yet." in page
+    assert "There is no model, as no example is learned from." in page
     assert "nothing can be concluded" in page
 
 
@@ -94,7 +94,7 @@ def test_a_study_whose_examples_were_withdrawn_can_still_be_looked_at(kept, begi
     learned = study.learned()
     now = progress(learned)
     assert (now.examples, now.settled) == (kept, False)
-    assert str(now).startswith("Errors on the latest" if kept else "No example has been learned from")
+    assert str(now).startswith("Errors on the latest" if kept else "The error of predictions is not known")
     assert str(drift(learned)) == "There are too few examples to test for drift."
     assert plot_progress(now).get_xlabel() == ("examples" if kept else "")
     words = in_words(write_study(study, tmp_path / "page.html").read_text(encoding="utf-8"))

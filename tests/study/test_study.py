@@ -29,6 +29,7 @@ from hardthresh.study import (
     Terms,
     write_study,
 )
+from hardthresh.study.closing import save_model
 from hardthresh.study.export import answer_columns, trail_columns
 from hardthresh.study.log import StudyLog
 from hardthresh.study.predicting import predictor
@@ -309,17 +310,18 @@ def test_a_study_with_a_number_of_examples_can_be_read_after_a_skip(begin):
     study.verify()
 
 
-@pytest.mark.parametrize("again", ["P-17", "p-17 "])
+@pytest.mark.parametrize("again", ["P-17 Müller", "p-17 MÜLLER "])
 def test_no_subject_is_examined_twice(study, again):
     [first] = study.ask("ann")
-    study.tell(first.number, {"y": 1.0}, "ann", subject="P-17")
+    study.tell(first.number, {"y": 1.0}, "ann", subject="P-17 Müller")
     [second] = study.ask("ben")
     with pytest.raises(
-        InvalidInputError, match="'P-17' was examined before, in question 0; no example is bought twice"
+        InvalidInputError, match="'P-17 Müller' was examined before, in question 0; no example is bought twice"
     ):
         study.tell(second.number, {"y": 1.0}, "ben", subject=again)
-    with pytest.raises(InvalidInputError, match="question 0 is about 'P-17', not 'P-18'"):
+    with pytest.raises(InvalidInputError, match="question 0 is about 'P-17 Müller', not 'P-18'"):
         study.tell(first.number, {"a0": 1.0}, "ann", subject="P-18")
+    study.tell(first.number, {"a0": 1.0}, "ann", subject=again)  # of the same
 
 
 def test_a_repeated_request_changes_nothing(study):
@@ -527,18 +529,31 @@ def test_threads_may_share_a_study(study):
     assert failures == []
 
 
-def test_a_file_that_is_replaced_while_it_is_open_is_refused(study, begin, tmp_path):
-    answer(study, "ann", 5)
+@pytest.mark.parametrize("other", ["longer", "shorter", "other terms"])
+@pytest.mark.parametrize("before", ["looked", "refused", "opened"])
+def test_a_file_that_is_replaced_while_it_is_open_is_refused(study, begin, tmp_path, other, before):
+    answer(study, "ann", 3)
     copy = tmp_path / "copy.db"
     shutil.copy(study.path, copy)
-    other = Study.open(copy)
     answer(study, "ann", 2)
-    answer(other, "ben", 6)
-    events = len(list(other.events()))
+    if other == "other terms":
+        copy = begin("total_budget = 40\n", name="terms.db").path
+    if other != "shorter":
+        answer(Study.open(copy), "ben", 4)
+    opened = Study.open(study.path)
+    if before == "looked":
+        opened.learned()
+    elif before == "refused":
+        with pytest.raises(InvalidInputError, match="never asked"):
+            opened.tell(99, {"y": 1.0}, "ann")
     shutil.copy(copy, study.path)
-    for action in (study.status, study.learned, lambda: study.ask("ann")):
-        with pytest.raises(HardThreshError, match="was replaced by a file with other events"):
-            action()
+    events = len(list(Study.open(copy).events()))
+    for action in (opened.status, opened.learned, lambda: opened.ask("ann"), lambda: answer_columns(opened)):
+        for _ in range(2):
+            with pytest.raises(HardThreshError, match="was replaced by another file, or by an older copy"):
+                action()
+    with opened.snapshot() as now, pytest.raises(HardThreshError, match="was replaced"):
+        now.status()
     again = Study.open(study.path)
     assert len(list(again.events())) == events
     again.verify()
@@ -600,6 +615,8 @@ def test_a_study_of_which_everything_was_withdrawn_has_no_model(study):
     assert study.status() == status
     assert (status.answered, status.left_out, status.spent) == (0, 33, 132.0)
     assert predictor(study) is None
+    with pytest.raises(InvalidInputError, match="no example is learned from, so there is no model"):
+        save_model(study, study.path.with_name("model.json"))
 
 
 def test_what_was_typed_is_in_the_audit_trail(tmp_path):
@@ -628,8 +645,13 @@ def test_a_closed_study_can_only_be_read(study):
         study.close("ann")
     study.give_back(3, "ann")
     assert study.status().reserved == 4.0
+    before = study.status()
     study.close("ann", reason="the grant ended")
-    assert study.status().reserved == 0.0
+    status = study.status()
+    assert (status.asked, status.answered, status.left_out, status.open) == (before.asked, 3, 1, ())
+    assert (status.reserved, status.spent) == (0.0, 12.0)
+    with pytest.raises(StudyClosed):
+        study.held_question(3, "ann")
     for request in (lambda: study.ask("ann"), lambda: study.correct(0, {"y": 1}, "ann", reason="r")):
         with pytest.raises(StudyClosed):
             request()

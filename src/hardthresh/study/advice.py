@@ -18,7 +18,7 @@ HOPELESS = 0.95
 """An error, relative to that without attributes, above which predictions are hardly better than none; arbitrary."""
 
 Recommendation = Literal["adaptive", "complete", "either", "neither"]
-"""What to do: an adaptive study, complete rows for the same money, whichever of both is easier, or none of it yet."""
+"""What to do: an adaptive study, complete rows for the same money, whichever of both is easier, or neither yet."""
 
 
 def advice(

@@ -94,6 +94,23 @@ class Attribute:
             return "yes" if value else "no"
         return f"{value:.12g} {self.unit}".rstrip()
 
+    @property
+    def squared_unit(self) -> str:
+        """The unit of its squares, such as "kg²" or "(t/ha)²"."""
+        return f"{self.unit}²" if self.unit.isalpha() or not self.unit else f"({self.unit})²"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what somebody who measures it has to know, in plain types, for JSON."""
+        return {
+            "kind": self.kind,
+            "unit": self.unit,
+            "units": dict(self.units),
+            "range": self.range and list(self.range),
+            "possible": self.possible and list(self.possible),
+            "levels": list(self.levels),
+            "help": self.help,
+        }
+
     def outside(self, value: float | None) -> bool:
         """Return whether a value has to be confirmed, as it is outside of the range."""
         return value is not None and self.range is not None and not self.range[0] <= value <= self.range[1]

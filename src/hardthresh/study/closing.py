@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from hardthresh import __version__
-from hardthresh.core.errors import plural
+from hardthresh.core.errors import InvalidInputError, plural
 from hardthresh.core.files import write_file
 from hardthresh.core.numbers import number, percent, signed
 from hardthresh.core.printed import one_line
@@ -23,7 +23,7 @@ from .attributes import Attribute
 from .drift import Drift, drift
 from .log import Event
 from .outcomes import Record, records_of
-from .predicting import Coefficient, Predictor, predictor
+from .predicting import NO_MODEL, Coefficient, Predictor, predictor
 from .progress import Progress, progress
 from .records import Learned
 from .study import Study
@@ -38,11 +38,15 @@ def save_model(study: Study, path: str | PathLike[str]) -> None:
 
     Raises
     ------
+    InvalidInputError
+        If no example is learned from.
     StorageError
         If the name of the file does not end in .json.
     OSError
         If it cannot be written.
     """
+    if not study.status().answered:
+        raise InvalidInputError(f"{NO_MODEL} to write to {path}")
     save(study.model(), path, notes={"terms": study.terms.text})
 
 
@@ -234,7 +238,7 @@ class Conclusions:
 def conclusions(terms: Terms, learned: Learned, records: list[Record], reached: Progress, shift: Drift) -> Conclusions:
     """Return what may be concluded from a study, and what not, in sentences."""
     if not learned.questions.size:
-        return Conclusions((), ("Nothing was learned from yet, so nothing can be concluded.",))
+        return Conclusions((), ("Nothing was learned from a complete round, so nothing can be concluded.",))
     error = reached.errors[0]
     how = (
         f"on the latest {plural(reached.window, 'example')}, each predicted before it was learned from, the "

@@ -87,7 +87,7 @@ def write_trail(study: Study, path: str | PathLike[str], *, verbatim: bool = Fal
     -----
     The columns are "event", "at" (UTC), "who", "action", "question", "subject", "name", "value" (in the unit of the
     terms, or the number of a level), "reading" (the same for people, or "missing"), "typed" (the text that was
-    typed, where it differs, such as "150 lb"), "reason", "detail" (what else the event says, as JSON), "key" and
+    told, where it differs, such as "150 lb"), "reason", "detail" (what else the event says, as JSON), "key" and
     "checksum" (SHA-256 of the event and of all before it).
     """
     columns = trail_columns(study)

@@ -37,7 +37,7 @@ CREATE TABLE events (
     checksum TEXT NOT NULL  -- SHA-256 of the row and of the checksum before it
 );
 CREATE INDEX events_by_question ON events (question);
-CREATE INDEX events_by_subject ON events (subject COLLATE NOCASE) WHERE subject IS NOT NULL;
+CREATE INDEX events_by_subject ON events (subject, question, action) WHERE subject IS NOT NULL;
 CREATE TABLE batches (
     number INTEGER PRIMARY KEY,  -- 1, 2, 3, ...
     event INTEGER NOT NULL,  -- with which it was learned from
@@ -273,13 +273,13 @@ class Transaction:
         row = self._connection.execute(f"SELECT {_COLUMNS} FROM events WHERE key = ?", (key,)).fetchone()
         return None if row is None else self._event(row)
 
-    def questions_about(self, subject: str) -> list[int]:
-        """Return the questions that were ever said to be about a subject, in small or capital letters."""
+    def subjects(self) -> list[tuple[int, str]]:
+        """Return each subject that a question was ever said to be about, with the question."""
         statement = (
-            "SELECT DISTINCT question FROM events "
-            "WHERE subject = ? COLLATE NOCASE AND action IN ('told', 'corrected') ORDER BY question"
+            "SELECT DISTINCT question, subject FROM events "
+            "WHERE subject IS NOT NULL AND action IN ('told', 'corrected') ORDER BY question"
         )
-        return [int(number) for (number,) in self._connection.execute(statement, (subject,))]
+        return [(int(number), str(subject)) for number, subject in self._connection.execute(statement)]
 
     def copy_to(self, connection: sqlite3.Connection) -> Transaction:
         """Copy the file into an empty database, and return it."""

@@ -23,7 +23,7 @@ FEWEST_OTHER = 10
 """Examples that must differ from the most frequent value of a column whose coefficient is tested, as HC3 estimates the
 variance from these few. At the level of 5 %, the Wald test rejects 4 to 7 % of equal models with 10 such examples each,
 and 27 to 78 % with one or two; a coefficient of 0 is rejected in 4 to 6 % with 10, and in 5 to 9 % with 5."""
-_ROUNDING = 1e-12  # residuals are not taken for smaller than this share of the largest target, as they are rounding
+_ROUNDING = 1e-12  # smaller residuals are raised to this share of the largest target, as they are rounding
 
 
 def losses(y: Array, predicted: Array, *, is_class: bool) -> Array:

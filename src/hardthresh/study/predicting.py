@@ -81,8 +81,11 @@ class Predictor:
     caution: str
 
 
+NO_MODEL = "no example is learned from, so there is no model"
+
+
 def predictor(study: Study) -> Predictor | None:
-    """Return the model as it stands; None before the first example was learned from."""
+    """Return the model as it stands; None if no example is learned from."""
     terms = study.terms
     if not study.status().answered:
         return None
@@ -90,9 +93,10 @@ def predictor(study: Study) -> Predictor | None:
         warnings.simplefilter("always", ConvergenceWarning)
         model = study.model()
     caution = "; ".join(str(warning.message).partition(": ")[2] for warning in caught)
-    caution = caution.replace(TOO_FEW_ADVICE, "chance may have chosen the attributes of the model")
     coef = np.ravel(model.coef_)
     support = np.flatnonzero(coef)
+    effect = "chance may have chosen the attributes of the model" if support.size else "the model has no attributes"
+    caution = caution.replace(TOO_FEW_ADVICE, effect)
     found = tuple(
         Coefficient(terms.columns[j], terms.attributes[terms.attribute_of[j]], float(coef[j])) for j in support
     )

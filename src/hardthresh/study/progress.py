@@ -118,7 +118,7 @@ class Progress:
 
     def __str__(self) -> str:
         if not self.examples:
-            return "No example has been learned from yet."
+            return "The error of predictions is not known: it needs a complete round that was learned from."
         lines = [
             f"Errors on the latest {self.window} of {self.examples} examples, predicted before they were learned from "
             f"({percent(self.level)} intervals at one look):",

@@ -116,7 +116,8 @@ class Question:
     def _said(self, name: str, value: float | None) -> float | str | None:
         """Return a value as it may be told: a number, or the name of a level."""
         [attribute] = [one for one in (*self.attributes, self.target) if one.name == name]
-        return attribute.format(value) if attribute.levels and value is not None else value
+        is_number = attribute.kind in ("number", "integer")
+        return value if value is None or is_number else attribute.format(value)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything in plain types, for JSON: attributes, panels and levels by their names."""
@@ -133,4 +134,10 @@ class Question:
             "subject": self.subject,
             "values": {name: self._said(name, value) for name, value in self.values.items()},
             "needed": list(self.needed),
+        }
+
+    def described(self) -> dict[str, Any]:
+        """Return `to_dict` with "details": what the terms say of each attribute and of the target, by name."""
+        return self.to_dict() | {
+            "details": {attribute.name: attribute.to_dict() for attribute in (*self.attributes, self.target)}
         }

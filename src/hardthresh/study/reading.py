@@ -33,6 +33,11 @@ def suggestion(name: Any, known: Iterable[str]) -> str:
     return "" if similar is None else f"; did you mean {similar!r}?"
 
 
+def same_subject(one: str, other: str) -> bool:
+    """Return whether two texts name the same example: they may differ by capital letters."""
+    return one.casefold() == other.casefold()
+
+
 def check_keys(where: str, table: Mapping[str, Any], known: Iterable[str]) -> None:
     known = list(known)
     for name in table:

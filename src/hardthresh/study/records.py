@@ -11,7 +11,7 @@ from hardthresh.core.typing import Array
 from hardthresh.limited.relearning import Batch, BatchValues, Lesson
 
 from .question import Question
-from .terms import Terms
+from .terms import Terms, sum_of_money
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Status:
         Questions that were handed out.
     answered, left_out : int
         Examples that are learned from, at once or with their round; examples that are not, because a value is missing,
-        or because they were skipped or withdrawn.
+        because they were skipped or withdrawn, or because the study was closed first.
     waiting : tuple of int
         Questions with complete answers, which are learned from with the rest of their round.
     to_come : int
@@ -109,9 +109,9 @@ class Status:
             "to_come": self.to_come,
             "asked": self.asked,
             "open": [question.number for question in self.open],
-            "spent": self.spent,
-            "reserved": self.reserved,
-            "left": self.left,
+            "spent": sum_of_money(self.spent),
+            "reserved": sum_of_money(self.reserved),
+            "left": None if self.left is None else sum_of_money(self.left),
             "chosen": list(self.chosen),
             "events": self.events,
         }

@@ -40,7 +40,8 @@ def check_open(state: StudyState) -> None:
 
 
 def open_question(transaction: Transaction, state: StudyState, number: int) -> Question:
-    """Return an open question; for another one raise LateAnswer with what became of it."""
+    """Return an open question; for another one raise LateAnswer with what became of it, or StudyClosed."""
+    check_open(state)
     if number in state.open:
         return state.open[number]
     about = [event for event in transaction.events(question=number) if event.action != "doubted"]

@@ -16,7 +16,7 @@ from hardthresh.limited import ArraySource, Learner
 from .intervals import Interval, Share, mean_interval, share_interval
 from .models import losses
 from .population import Draw, Population
-from .terms import Terms
+from .terms import Terms, sum_of_money
 
 _PER_COEFFICIENT = 4  # complete rows for each coefficient of the comparison: what `AdaptiveHybrid` asks for, too
 
@@ -72,11 +72,6 @@ class PlannedSize:
         return {name: value.to_dict() if isinstance(value, Interval) else value for name, value in values.items()}
 
 
-def _sum_of_money(total: float) -> float:
-    """Return a sum without its rounding error: with the ten digits that `Terms.money` shows."""
-    return float(f"{total:.10g}")
-
-
 @dataclass(frozen=True)
 class Simulation:
     """Simulated studies of one kind.
@@ -106,8 +101,8 @@ class Simulation:
         money, error, best, found, right, no_model, rows, complete, complete_found = studies.T
         return PlannedSize(
             examples=n,
-            cost=_sum_of_money(np.median(money)),
-            cost_high=_sum_of_money(np.quantile(money, 0.9)),
+            cost=sum_of_money(np.median(money)),
+            cost_high=sum_of_money(np.quantile(money, 0.9)),
             error=float(np.median(error)),
             error_high=float(np.quantile(error, 0.9)),
             best=float(np.median(best)),

@@ -99,7 +99,9 @@ class StudyState:
         return 0 if answers is None else int(np.count_nonzero(~answers.answered))
 
     def committed(self) -> float:
-        """Return what was spent, and what the open questions may cost."""
+        """Return what was spent, and what the open questions may cost, which in a closed study is nothing."""
+        if self.closed:
+            return self.spent_so_far()
         return self.spent + sum(question.price for question in self.open.values())
 
     def spent_so_far(self) -> float:
@@ -153,7 +155,6 @@ class StudyState:
         self.event, self.checksum = event.number, event.checksum
         if event.action == "closed":
             self.closed = True
-            self.open.clear()  # what was given back is not asked any more
             self.waiting.clear()  # the model uses these answers
         elif event.question is not None:
             outcome = self._apply_to_question(event.question, event, transaction)

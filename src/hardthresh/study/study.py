@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import fields
+from threading import RLock
 from typing import Any, Self
 
 from hardthresh.core.checking import checked_integer
@@ -17,7 +19,7 @@ from hardthresh.storage import StorageError, from_bytes
 from .errors import QuestionBack
 from .log import Event, StudyLog, Transaction
 from .question import Question
-from .reading import checked_name, checked_names
+from .reading import checked_name, checked_names, same_subject
 from .records import Learned, Receipt, Status, learned_examples
 from .requests import (
     check_change,
@@ -248,7 +250,7 @@ class Study(StudyFile):
             for name in parsed.keys() & question.values.keys():
                 known = self.terms.attribute(name).format(question.values[name])
                 raise InvalidInputError(f"{name} of question {number} was told before, {known}; correct it instead")
-            if subject is not None and question.subject not in (None, subject):
+            if subject and question.subject and not same_subject(subject, question.subject):
                 raise InvalidInputError(
                     f"question {number} is about {question.subject!r}, not {subject!r}; correct the subject, or skip "
                     "the question if the first values are of somebody else"
@@ -399,7 +401,7 @@ class Study(StudyFile):
             for name in parsed.keys() - question.values.keys():
                 raise InvalidInputError(f"{name} of question {number} was not told yet; tell it")
             check_change(question, parsed, subject)
-            typed = self._typed(values, parsed)
+            typed = self._typed(values if parsed else {}, parsed)
             if doubted := self._doubted(parsed, confirmed):
                 doubts.append(doubted)
                 return {"doubts": doubted.doubts, "typed": typed}
@@ -509,13 +511,13 @@ class Study(StudyFile):
                 events=state.event,
                 asked=state.asked,
                 answered=answered,
-                left_out=state.asked - answered - len(state.open),
+                left_out=state.asked - answered - (0 if state.closed else len(state.open)),
                 waiting=tuple(state.waiting),
                 to_come=0 if ended or state.closed else state.to_come,
                 spent=spent,
                 reserved=committed - spent,
                 left=None if terms.total_budget is None else max(0.0, terms.total_budget - committed),
-                open=tuple(state.open.values()),
+                open=() if state.closed else tuple(state.open.values()),
                 chosen=tuple(terms.columns[j] for j in learner.final_state().support),
                 closed=state.closed,
                 ended=str(nothing_to_ask(terms, state)) if ended else "",
@@ -525,14 +527,13 @@ class Study(StudyFile):
         """Return the examples that were learned from, as they were corrected, with their honest predictions."""
         with self._lock:
             with self._reading() as (transaction, state):
-                known = self._learned.get(state.changed)
-                batches = [] if known else history(self.terms, transaction, state.event)
-            if known is None:  # without a lock on the file
-                _, lessons = relearned(state.learner, batches, self.terms.examples)
-                known = learned_examples(self.terms, batches, lessons)
-                self._learned.clear()
-                self._learned[state.changed] = known
-            return known
+                if self._learned and self._learned[0] == state.changed:
+                    return self._learned[1]
+                batches = history(self.terms, transaction, state.event)
+            _, lessons = relearned(state.learner, batches, self.terms.examples)  # without a lock on the file
+            learned = learned_examples(self.terms, batches, lessons)
+            self._learned = state.changed, learned
+            return learned
 
     def model(self) -> Any:
         """Return a fitted estimator, made of the answers so far; its columns are ``terms.columns``.
@@ -578,12 +579,14 @@ class Study(StudyFile):
     def snapshot(self) -> Iterator[Self]:
         """Yield the study as it is now, for several reads that have to agree while others go on.
 
-        It is a copy in memory, which takes no lock on the file, and cannot be written to.
+        It is a copy in memory, which takes no lock on the file, and cannot be written to. Cost: the file is copied, and
+        the stored learner is read.
         """
         with self._log.copied() as log:
-            copy = type(self)(log)
-            copy._learned = self._learned  # so that it is computed once
-            yield copy
+            snapshot = copy(self)
+            snapshot._log, snapshot._lock, snapshot._state = log, RLock(), None
+            yield snapshot
+            self._learned = snapshot._learned  # so that it is computed once
 
     def verify(self) -> None:
         """Check that no event was changed or is missing, and that the events give what was stored besides them.

@@ -37,6 +37,11 @@ EXPORTED = (
 """The columns that an export of answers has besides those of the attributes and the target."""
 
 
+def sum_of_money(total: float) -> float:
+    """Return a sum without its rounding error: with the ten digits that `Terms.money` shows."""
+    return float(f"{total:.10g}")
+
+
 @dataclass(frozen=True)
 class Terms:
     """The terms of a study, which are fixed when it begins. Make them with `Terms.read` or `Terms.parse`.

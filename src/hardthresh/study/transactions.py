@@ -16,7 +16,7 @@ from hardthresh.storage import to_bytes
 from .errors import QuestionBack
 from .log import Event, StudyCopy, StudyLog, Transaction
 from .question import Question
-from .reading import checked_name, checked_names, suggestion
+from .reading import checked_name, checked_names, same_subject
 from .records import Learned, Receipt
 from .requests import age, check_open, digest, now, repeated
 from .state import StudyState, Values, question_until
@@ -30,9 +30,10 @@ class StudyFile:
         self._log = log
         self._lock = RLock()
         self._state: StudyState | None = None
-        self._learned: dict[int, Learned] = {}  # what was learned from after the last event that changed it
+        self._learned: tuple[int, Learned] | None = None  # what was learned from after an event that changed it
         with log.reading() as transaction:
             self.terms = Terms.parse(transaction.terms)
+            self._seen = (transaction.last, transaction.checksum(transaction.last))  # the last event, and its checksum
 
     @property
     def path(self) -> Path:
@@ -56,6 +57,11 @@ class StudyFile:
 
     def _caught_up(self, transaction: Transaction) -> StudyState:
         """Return the state after all events in the file."""
+        if transaction.terms != self.terms.text or transaction.checksum(self._seen[0]) != self._seen[1]:
+            raise HardThreshError(
+                f"{self.path} was replaced by another file, or by an older copy, while it was open; open it again, or "
+                "restart the server, to go on with that file"
+            )
         state = self._state
         if state is None:
             state = StudyState.load(self.terms, transaction)
@@ -65,15 +71,9 @@ class StudyFile:
                 f"{self.path} is damaged: it ends with event {transaction.last}, and event {state.event} was learned "
                 "from; restore a copy"
             )
-        if state.checksum is not None and transaction.checksum(state.event) != state.checksum:
-            self._state = state
-            raise HardThreshError(
-                f"{self.path} was replaced by a file with other events while it was open; open it again, or restart "
-                "the server, to go on with that file"
-            )
         for event in transaction.events(state.event):
             state.apply(event, transaction)
-        self._state = state
+        self._state, self._seen = state, (state.event, state.checksum)
         return state
 
     @contextmanager
@@ -84,7 +84,7 @@ class StudyFile:
                 state = self._caught_up(transaction)
                 self._state = None
                 yield transaction, state
-            self._state = state
+            self._state, self._seen = state, (state.event, state.checksum)
 
     def _add(
         self, transaction: Transaction, state: StudyState, who: str, action: str, *content: Any, **request: Any
@@ -189,8 +189,7 @@ class StudyFile:
             self.terms.attribute(name)
             if name not in asked:
                 raise InvalidInputError(
-                    f"{name} was not asked for in question {question.number}{suggestion(name, asked)}; "
-                    "what was not asked for is not bought"
+                    f"{name} was not asked for in question {question.number}; what was not asked for is not bought"
                 )
 
     def _known_names(self, names: Iterable[str]) -> set[str]:
@@ -234,9 +233,9 @@ class StudyFile:
         """Raise InvalidInputError if another question that was paid is about the same subject."""
         if subject is None:
             return
-        for number in transaction.questions_about(subject):
+        for number in sorted({number for number, one in transaction.subjects() if same_subject(subject, one)}):
             other = question_until(self.terms, transaction, number)
-            same = other.subject is not None and other.subject.casefold() == subject.casefold()
+            same = other.subject is not None and same_subject(subject, other.subject)
             if same and number != question.number and (other.bought or number in state.open):
                 raise InvalidInputError(
                     f"{other.subject!r} was examined before, in question {number}; no example is bought twice: take "

@@ -10,6 +10,7 @@ from hardthresh.core.typing import Array
 from .models import least_squares, logistic
 
 FEW_VALUES = 10  # of a column that is tested as classes; arbitrary: with more the Kolmogorov-Smirnov test loses little
+_ROUNDING = 1e-6  # of the eigenvalues of projections, which are 0 or 1; arbitrary: far above rounding, far below 1
 _FEWEST_OF_LEVEL = 10  # examples; rarer values are taken together, so that 5 are expected in each half
 
 
@@ -47,10 +48,10 @@ def wald(x1: Array, y1: Array, x2: Array, y2: Array) -> float:
     """
     one, two = least_squares(x1, y1), least_squares(x2, y2)
     eigenvalues, vectors = np.linalg.eigh(one.space + two.space)
-    common = vectors[:, eigenvalues > 2 - 1e-6]  # where both projections are the identity
+    common = vectors[:, eigenvalues > 2 - _ROUNDING]  # where both projections are the identity
     size = common.shape[1]
     freedom = len(y1) + len(y2) - 2 * size
-    if freedom <= 0:
+    if freedom <= 0 or not size:
         return 1.0
     difference = common.T @ (one.coef - two.coef)
     covariance = common.T @ (one.covariance + two.covariance) @ common

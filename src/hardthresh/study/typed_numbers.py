@@ -1,18 +1,18 @@
-"""What to do about texts that people type for numbers, and that are none."""
+"""Advice on texts that were typed in place of a number."""
 
 from __future__ import annotations
 
 import re
 
-_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}\b.*|\d{1,2}[./]\d{1,2}[./]\d{2,4}\b.*", re.ASCII)
-_THOUSANDS = re.compile(r"([+-]?[1-9]\d{0,2}([ _'’,])\d{3}(?:\2\d{3})*(?:[.,]\d+)?)(?![\d.,]).*", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}(?!\d).*|\d{1,2}[./]\d{1,2}[./]\d{2,4}(?!\d).*", re.ASCII)
+_THOUSANDS = re.compile(r"([+-]?[1-9]\d{0,2}([ _'’,])\d{3}(?:\2\d{3})*(?:[.,]\d+)?)(?![\d.,eE])(.*)", re.ASCII)
 _AMBIGUOUS = re.compile(r"[+-]?\d+,\d{3}")
-_COMMA = re.compile(r"([+-]?\d*,\d+)(?![\d.,]).*", re.ASCII)
+_COMMA = re.compile(r"([+-]?\d*,\d+)(?![\d.,eE])(.*)", re.ASCII)
 _FRACTION = re.compile(r"[+-]?\d+ ?/ ?\d+.*", re.ASCII)
 
 
 def advice_on(text: str) -> str:
-    """Return the end of a message about a text that is no number with a known unit; "" if there is no advice.
+    """Return the end of a message that refuses a text in place of a number; "" if there is no advice.
 
     Examples
     --------
@@ -28,13 +28,14 @@ def advice_on(text: str) -> str:
     if _DATE.fullmatch(text):
         return "; that looks like a date"
     if found := _THOUSANDS.fullmatch(text):
-        number, mark = found.groups()
+        number, mark, rest = found.groups()
         whole = number.replace(mark, "").replace(",", ".")
         if _AMBIGUOUS.fullmatch(number):
-            return f"; write a point, not a comma: {number.replace(',', '.')}, or if thousands were meant {whole}"
-        return f"; write {whole}"
+            point = number.replace(",", ".")
+            return f"; write a point, not a comma: {point}{rest}, or if thousands were meant {whole}{rest}"
+        return f"; write {whole}{rest}"
     if found := _COMMA.fullmatch(text):
-        return f"; write a point, not a comma: {found[1].replace(',', '.')}"
+        return f"; write a point, not a comma: {found[1].replace(',', '.')}{found[2]}"
     if _FRACTION.fullmatch(text):
-        return "; write a fraction with a decimal point, such as 0.5"
+        return "; give one number, a fraction with a decimal point, such as 0.5"
     return "; write a point, not a comma" if re.match(r"[+-]?[\d.]+,", text, re.ASCII) else ""

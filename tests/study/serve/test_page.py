@@ -273,8 +273,8 @@ def test_a_question_is_given_back_taken_over_and_skipped(served, person):
 
 def test_a_study_without_answers_has_no_curve_and_no_model_yet(person):
     page = person.get("/study").text
-    assert "It begins once examples were learned from" in page
-    assert "There is none yet" in page
+    assert "It begins with the first complete round" in page
+    assert "There is none, as no example is learned from" in page
     assert "has not learned from any example yet" in person.get("/predict").text
 
 

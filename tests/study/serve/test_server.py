@@ -55,6 +55,23 @@ def test_a_port_that_is_taken_and_a_file_that_is_not_there_are_named(path, tmp_p
         run(tmp_path / "nothing.db", port=0)
 
 
+def test_a_certificate_and_a_key_that_do_not_go_together_are_refused(certificate, tmp_path):
+    Endpoint(**certificate).check()
+    other = str(tmp_path / "other.pem")
+    secret = str(tmp_path / "secret.pem")
+    subprocess.run(["openssl", "genpkey", "-algorithm", "RSA", "-out", other], check=True, capture_output=True)
+    encrypt = ["openssl", "pkey", "-in", certificate["key"], "-aes256", "-passout", "pass:abcd", "-out", secret]
+    subprocess.run(encrypt, check=True)
+    swapped = {"certificate": certificate["key"], "key": certificate["certificate"]}
+    for wrong, message in (
+        (certificate | {"key": other}, r"the key .*other\.pem belongs to another certificate"),
+        (certificate | {"key": secret}, r"secret\.pem is no key without a passphrase"),
+        (swapped, r"key\.pem is no certificate"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            Endpoint(**wrong).check()
+
+
 def test_the_names_of_a_server_are_its_own():
     assert Endpoint().hosts() == {"127.0.0.1", "localhost", "::1"}
     assert Endpoint("Ward.Example.", allow_plain=True).hosts() == {"ward.example"}

@@ -51,7 +51,7 @@ def predict(
     found = Study.open(study)
     terms, model = found.terms, predicting.predictor(found)
     if model is None:
-        raise InvalidInputError(f"{study} has not learned from any example yet; answer questions first")
+        raise InvalidInputError(f"{study} cannot predict: {predicting.NO_MODEL}")
     if model.caution:
         write_stderr(f"warning: {model.caution}")
     needed = ", ".join(attribute.name for attribute in model.attributes)

@@ -80,25 +80,6 @@ def _row(attribute: Attribute, question: Question, needed: set[str], label: str)
     return label, attribute.name, units(attribute), allowed(attribute), told, one_line(attribute.help or "")
 
 
-def question_dict(question: Question) -> dict[str, Any]:
-    """Return a question in plain types, with what is known of its attributes."""
-    definitions = [attribute_dict(attribute) for attribute in (*question.attributes, question.target)]
-    return {**question.to_dict(), "definitions": definitions}
-
-
-def attribute_dict(attribute: Attribute) -> dict[str, Any]:
-    """Return an attribute in plain types."""
-    return {
-        "name": attribute.name,
-        "kind": attribute.kind,
-        "unit": attribute.unit,
-        "units": list(attribute.units),
-        "range": None if attribute.range is None else list(attribute.range),
-        "levels": list(attribute.levels),
-        "help": attribute.help,
-    }
-
-
 def receipt_text(receipt: Receipt, study: Study) -> str:
     """Return what became of an answer."""
     terms = study.terms
@@ -108,6 +89,8 @@ def receipt_text(receipt: Receipt, study: Study) -> str:
     if not receipt.learned:
         return f"{whole}; it is not learned from, as a value is missing."
     status = study.status()
+    if receipt.number in status.waiting and status.ended:
+        return f"{whole}; the model uses it, although its round stays incomplete: {status.ended}."
     if receipt.number in status.waiting:
         return f"{whole}; it will be learned from with its round ({plural(status.to_come, 'answer')} to come)."
     return f"{whole}; it is learned from."

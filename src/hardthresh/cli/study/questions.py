@@ -8,7 +8,7 @@ import typer
 
 from ..options import names_of
 from .options import AsJson, Key, Number, Reason, StudyFile, Who, name_of
-from .printing import print_json, print_lines, print_receipt, question_dict, question_text
+from .printing import print_json, print_lines, print_receipt, question_text
 
 NO_QUESTION = 1
 """The exit code of `ask` where there is nothing to ask, now or for good; 2 is that of a user error."""
@@ -38,7 +38,7 @@ def ask(
         write_stderr(f"nothing to ask: {error}")
         raise typer.Exit(NO_QUESTION) from error
     if as_json:
-        print_json([question_dict(question) for question in questions])
+        print_json([question.described() for question in questions])
         return
     print_lines("\n\n".join(question_text(question, found.terms, study) for question in questions))
 
@@ -93,5 +93,5 @@ def withdraw(
     found = Study.open(study)
     receipt = found.withdraw(question, name_of(who), reason=reason, key=key)
     event = next(found.events(receipt.event - 1))
-    effect = "it was not learned from anyway" if event.body["dropped"] else "what was learned is computed without it"
+    effect = "it was not learned from anyway" if event.body["dropped"] else "the coefficients are computed without it"
     print_receipt(receipt, f"Question {receipt.number} is withdrawn; {effect}.", as_json)

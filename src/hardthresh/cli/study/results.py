@@ -88,7 +88,7 @@ def close(
     check_model_output(out, {"the study": study})
 
     from hardthresh.study import Study
-    from hardthresh.study.predicting import predictor
+    from hardthresh.study.predicting import NO_MODEL, predictor
 
     found, name = Study.open(study), name_of(who)
     if not found.closed:
@@ -111,7 +111,9 @@ def close(
         f"{', '.join(status.chosen) or 'nothing'}."
     )
     model = predictor(found)
-    if model is not None and model.caution:
+    if model is None and out is not None:
+        write_stderr(f"warning: {NO_MODEL} to write to {out}")
+    elif model is not None and model.caution:
         write_stderr(f"warning: {model.caution}")
     for label, path in _write(found, out, report):
         print_lines(f"{label}: {path}")
@@ -123,7 +125,7 @@ def _write(study: Study, out: Path | None, report: Path | None) -> Iterator[tupl
 
     from hardthresh.study.closing import save_model, write_study
 
-    if out is not None:
+    if out is not None and study.status().answered:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the caller says it
             save_model(study, out)

@@ -39,8 +39,9 @@ def _head(study: Study, now: Status) -> str:
     most = "" if terms.examples is None else f" of at most {terms.examples:,}"
     left_out = f", {now.left_out:,} left out" if now.left_out else ""
     waiting = ""
-    if now.waiting and now.ended:
-        waiting = f" ({len(now.waiting):,} in the last round, which is incomplete: the model uses them)"
+    last = now.answered - study.learned().questions.size
+    if last and (now.closed or now.ended):
+        waiting = f" ({last:,} in the last round, which is incomplete: the model uses them)"
     elif now.waiting:
         waits = "waits" if len(now.waiting) == 1 else "wait"
         waiting = f" ({len(now.waiting):,} {waits} for the rest of the round, {plural(now.to_come, 'answer')} to come)"

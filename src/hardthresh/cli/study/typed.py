@@ -98,7 +98,7 @@ def read_answers(path: Path, names: Iterable[str]) -> list[Row]:
     """
     known = list(names)
     return [
-        _request(place, record) if _is_request(record, known) else _row(place, record, known)
+        _request(place, record, known) if _is_request(record, known) else _row(place, record, known)
         for place, record in read_records(path)
     ]
 
@@ -123,13 +123,8 @@ def read_records(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def _row(place: str, record: Mapping[str, Any], known: list[str]) -> Row:
-    from hardthresh.study.reading import suggestion
-
     roles = {QUESTION, SUBJECT}.difference(known)
-    for name in record:
-        if name not in known and name not in roles:
-            similar = suggestion(name, [*known, QUESTION, SUBJECT])
-            raise InvalidInputError(f"{place}: there is no attribute {format_value(name)}{similar}")
+    _check_names(place, record, [*known, *roles])
     question = record.get(QUESTION) if QUESTION in roles else None
     subject = record.get(SUBJECT) if SUBJECT in roles else None
     return Row(
@@ -144,7 +139,15 @@ def _is_request(record: Mapping[str, Any], known: list[str]) -> bool:
     return isinstance(record.get(VALUES), dict) and VALUES not in known
 
 
-def _request(place: str, record: Mapping[str, Any]) -> Row:
+def _check_names(place: str, names: Iterable[str], known: list[str]) -> None:
+    from hardthresh.study.reading import suggestion
+
+    for name in names:
+        if name not in known:
+            raise InvalidInputError(f"{place}: there is no attribute {format_value(name)}{suggestion(name, known)}")
+
+
+def _request(place: str, record: Mapping[str, Any], known: list[str]) -> Row:
     """Return what the body of a request to the API says."""
     from hardthresh.study.reading import check_keys
 
@@ -155,6 +158,7 @@ def _request(place: str, record: Mapping[str, Any]) -> Row:
     confirmed = record.get("confirmed", [])
     if not (isinstance(confirmed, list) and all(isinstance(name, str) for name in confirmed)):
         raise InvalidInputError(f"{place}: confirmed must be a list of names, got {format_value(confirmed)}")
+    _check_names(place, [*record[VALUES], *confirmed], known)
     return Row(
         place=place,
         question=_question_number(place, record.get(QUESTION)),

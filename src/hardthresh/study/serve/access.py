@@ -15,8 +15,8 @@ from hardthresh.core.errors import InvalidInputError, format_value
 from .refusals import Refused
 
 SHORTEST_TOKEN = 16
-"""Characters of a token that somebody chose. If they are random hexadecimal digits, 10^5 guesses a second, which is
-twice of what one processor core answered, take 3 million years on average."""
+"""Characters of a token that somebody chose. If they are random hexadecimal digits, 10^5 guesses a second, many
+more than one processor core refuses, take 3 million years on average."""
 FEWEST_CHARACTERS = 6
 """Different characters of such a token; of 16 random hexadecimal digits, 1 in 30,000 has fewer."""
 WRONG_TOKENS, WINDOW = 10, 60.0

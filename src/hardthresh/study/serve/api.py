@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from hardthresh.core.errors import InvalidInputError
 
-from ..predicting import predict, predictor
+from ..predicting import NO_MODEL, predict, predictor
 from ..question import Question
 from ..study import Study
 from ..summaries import model_summary, status_summary
@@ -107,24 +107,7 @@ def _open_questions(study: Study, request: Request) -> dict[str, Any]:
 
 
 def _described(questions: Iterable[Question]) -> dict[str, Any]:
-    """Return questions with what the terms say of their attributes, so that instruments need not know it."""
-    return {"questions": [question.to_dict() | {"details": _details(question)} for question in questions]}
-
-
-def _details(question: Question) -> dict[str, Any]:
-    """Return what somebody who measures has to know, by the names of the attributes and of the target."""
-    return {
-        attribute.name: {
-            "kind": attribute.kind,
-            "unit": attribute.unit,
-            "units": dict(attribute.units),
-            "range": attribute.range,
-            "possible": attribute.possible,
-            "levels": attribute.levels,
-            "help": attribute.help,
-        }
-        for attribute in (*question.attributes, question.target)
-    }
+    return {"questions": [question.described() for question in questions]}
 
 
 def _ask(fields: Fields, key: dict[str, str]) -> Work:
@@ -167,7 +150,7 @@ def _predict(fields: Fields, key: dict[str, str]) -> Work:
     def work(study: Study) -> dict[str, Any]:
         model = predictor(study)
         if model is None:
-            raise InvalidInputError("the study has not learned from any example yet; answer questions first")
+            raise InvalidInputError(NO_MODEL)
         return predict(study.terms, model, values).to_dict(study.terms)
 
     return work

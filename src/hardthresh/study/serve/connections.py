@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import socket
 from collections import Counter
@@ -18,6 +19,7 @@ from .security import HEADERS
 
 CONNECTIONS = 128  # at once; arbitrary: more than a ward has browsers and instruments
 PATIENCE = 10.0  # seconds for the handshake and the headers of a request; arbitrary: they are a few packets
+_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)  # no more files or buffers can be had
 _PAUSE = 0.1  # seconds before the next is accepted if the system has no more files; arbitrary: a page still loads
 
 _LOGGER = logging.getLogger("uvicorn.error")
@@ -101,7 +103,7 @@ class LimitedServer(Server):
     """A server of uvicorn that limits its connections as soon as they are accepted.
 
     If there are `CONNECTIONS`, a new one takes the place of one that waits for its client: of the address that has
-    most connections, the one that has waited for longest. So an address that opens many takes them from itself, and
+    most connections, the one that has waited for longest. So an address that opens many loses its own, and
     people behind one proxy can have all as long as nobody else needs them. Uvicorn accepts as many as the system can
     hold, and sees a connection only after the handshake of TLS.
     """
@@ -123,6 +125,9 @@ class LimitedServer(Server):
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        for connection in [*self.server_state.connections]:
+            if isinstance(connection, Connection) and not connection.is_open:  # it was accepted a moment ago
+                connection.end()
         await super().shutdown(sockets)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
@@ -142,9 +147,10 @@ class LimitedServer(Server):
         """Accept the next connection, or refuse it if there are too many, none of which waits for its client."""
         try:
             accepted, address = await asyncio.get_running_loop().sock_accept(listener)
-        except OSError as error:  # no more files can be opened
+        except OSError as error:
             _LOGGER.warning("cannot accept a connection: %s", error)
-            self._make_room()
+            if error.errno in _EXHAUSTED:
+                self._make_room()
             await asyncio.sleep(_PAUSE)
             return
         if len(self.server_state.connections) < CONNECTIONS or self._make_room():

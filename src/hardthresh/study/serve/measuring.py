@@ -73,7 +73,7 @@ class Measuring:
         if request.method == "POST":
             return await self._tell(request, session.who, record, question)
         if question is None or question.holder != session.who or "correct" in request.query_params:
-            return self._reviewing.show(request, record, question)
+            return self._reviewing.show(request, record, question, closed=status.closed)
         return self._show_question(request, question, blank_fields(self._thread.terms, question.needed))
 
     async def _tell(self, request: Request, who: str, record: Record, question: Question | None) -> Response:
@@ -132,9 +132,9 @@ class Measuring:
     ) -> Response:
         terms = self._thread.terms
         # browsers do not send a choice that was not made, so a form that comes back may lack fields
-        blank = blank_fields(terms, question.needed)
-        known = {field.attribute.name: field for field in (*blank, *fields)}
-        fields = [known[name] for name in question.needed]
+        known = {field.attribute.name: field for field in blank_fields(terms, question.needed)}
+        known |= {field.attribute.name: field for field in fields if field.attribute.name in known}
+        fields = [*known.values()]
         panels = [
             (panel, terms.panels.get(panel), [known[one.name] for one in members if one.name in known])
             for panel, members in question.panels

@@ -8,6 +8,7 @@ from hardthresh import __version__
 
 from ..attributes import Attribute, Kind
 from ..reading import LONGEST_NAME
+from ..study import MOST_QUESTIONS
 from ..terms import Terms
 
 _NAME = {
@@ -28,6 +29,7 @@ _KEY = {
     "reply, it has the same reply and changes nothing; with other content it is refused.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 64},
 }
+_COUNT = {"type": "integer", "minimum": 1, "maximum": MOST_QUESTIONS}
 _WHO = {
     "name": "who",
     "in": "query",
@@ -81,7 +83,10 @@ def document(terms: Terms) -> dict[str, Any]:
             "/api/ask": _post(
                 "ask",
                 "Return questions: those that the person holds, and new ones up to the count.",
-                _object({**person, "count": {"type": "integer", "minimum": 1, "default": 1}}, ["who"]),
+                _object(
+                    {**person, "count": {**_COUNT, "default": 1}},
+                    ["who"],
+                ),
                 questions,
             ),
             "/api/tell": _post(
@@ -232,18 +237,22 @@ def _schemas() -> dict[str, Any]:
             {
                 "title": text,
                 "closed": boolean,
-                "ended": {**text, "description": "Why no more questions can be asked; empty if they can."},
+                "ended": {
+                    **text,
+                    "description": "Why no more questions can be asked; empty if they can, or the study is closed.",
+                },
                 "answered": {**count, "description": "Examples that are learned from, at once or with their round."},
                 "left_out": {
                     **count,
-                    "description": "Examples that are not: a value is missing, or they were skipped or withdrawn.",
+                    "description": "Examples that are not: a value is missing, they were skipped or withdrawn, or the "
+                    "study was closed first.",
                 },
                 "waiting": {
                     "type": "array",
                     "items": _NUMBER,
                     "description": "Answered questions that will be learned from with their round.",
                 },
-                "to_come": {**count, "description": "Answers that this round still needs."},
+                "to_come": {**count, "description": "Answers that this round still needs; 0 if no more can be asked."},
                 "asked": count,
                 "open": {"type": "array", "items": _NUMBER},
                 "spent": {"type": "number"},

@@ -14,6 +14,7 @@ from hardthresh.report.page import capitalized
 from ..errors import QuestionBack
 from ..outcomes import Record
 from ..question import Question
+from ..reading import same_subject
 from ..records import Receipt
 from ..study import Study
 from .fields import Field, blank_fields, confirmed_of, doubted, filled_fields, typed_fields
@@ -39,7 +40,8 @@ class Reviewing:
         found = [
             record
             for record in records.values()
-            if record.state != "open" and (not find or find in (str(record.number), record.subject))
+            if record.state != "open"
+            and (not find or find == str(record.number) or same_subject(find, record.subject or ""))
         ]
         found.sort(key=lambda record: record.event, reverse=True)
         return self._site.page(request, "answers.html", records=found[:_SHOWN], count=len(found), find=find[:100])
@@ -121,6 +123,7 @@ class Reviewing:
         reason: str = "",
         subject: str | None = None,
         withdraw_error: str = "",
+        closed: bool = False,
         status: int = 200,
     ) -> Response:
         return self._site.page(
@@ -134,4 +137,10 @@ class Reviewing:
             reason=reason,
             subject=(record.subject or "") if subject is None else subject,
             withdraw_error=withdraw_error,
+            closed=closed,
         )
+
+
+def _is_found(record: Record, find: str) -> bool:
+    """Return whether a search for a number or a subject finds a question; a search for nothing finds all."""
+    return not find or find == str(record.number) or same_subject(find, record.subject or "")

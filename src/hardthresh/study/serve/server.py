@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import socket
+import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -56,6 +57,8 @@ class Endpoint:
         for path in (self.certificate, self.key):
             if path is not None and not Path(path).is_file():
                 raise InvalidInputError(f"there is no file {path} for TLS")
+        if self.certificate is not None and self.key is not None:
+            _check_certificate(self.certificate, self.key)
         if not 0 <= self.port <= 65535:
             raise InvalidInputError(f"a port is a number from 0 to 65535; got {self.port}")
         if not (self.is_local or self.secure or self.allow_plain):
@@ -173,6 +176,21 @@ def run(
         )
         announce(f"{endpoint.url(listener.getsockname()[1])}?token={secret}")
         LimitedServer(config).run(sockets=[listener])
+
+
+def _check_certificate(certificate: str | PathLike[str], key: str | PathLike[str]) -> None:
+    """Raise InvalidInputError if a certificate cannot be used with a key."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password="")
+    except OSError as error:  # such as ssl.SSLError
+        if getattr(error, "reason", None) in ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH", "NO_CERTIFICATE_ASSIGNED"):
+            problem = f"the key {key} belongs to another certificate than {certificate}"
+        else:
+            problem = f"{certificate} is no certificate, or {key} is no key without a passphrase"
+        raise InvalidInputError(
+            f"TLS cannot be used: {problem} ({error}); give PEM files, the certificate first, and the key as "
+            "`openssl pkey -in KEY -out PLAIN` writes it"
+        ) from error
 
 
 def _listening(endpoint: Endpoint) -> socket.socket:
