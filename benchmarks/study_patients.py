@@ -119,8 +119,7 @@ def main() -> None:
         server.wait()
         study = Study.open(study.path)
         study.verify()
-        learner = study._read().learner
-        state, status = learner.final_state(), study.status()
+        model, status = study.model(), study.status()
         told = [event.who for event in study.events() if event.action == "told"]
         figures = {
             "patients": status.answered,
@@ -130,7 +129,7 @@ def main() -> None:
             "errors of the page": output.strip(),
             "spent": status.spent,
             "most of one patient": float(np.max(study.learned().money)),
-            "same coefficients": [float(w).hex() for w in (*state.w, state.intercept)] == alone(study),
+            "same coefficients": [float(w).hex() for w in (*model.coef_, model.intercept_)] == alone(study),
             "chosen": list(status.chosen),
             "seconds": round(seconds),
         }
