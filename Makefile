@@ -35,7 +35,7 @@ test-all: export HARDTHRESH_TESTS = all
 check: lint ## check style and types, and run the unit tests: half a minute
 	$(PYTEST) $(QUICK) $(UNIT) $(ARGS)
 
-test: .venv/test.stamp ## run the quick tests and examples of the user guide: three minutes on two cores
+test: .venv/test.stamp ## run the quick tests and examples of the user guide: three and a half minutes on two cores
 	$(PYTEST) $(if $(findstring .py,$(ARGS))$(findstring .rst,$(ARGS)),,$(QUICK)) $(ARGS)
 
 test-slow: .venv/test.stamp ## run the tests and examples that make test leaves out: five minutes on two cores
