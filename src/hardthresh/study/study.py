@@ -602,17 +602,17 @@ class Study(StudyFile):
         HardThreshError
             If the events give another learner, or other batches.
         """
-        with self._log.copied() as log, log.reading() as copy:
-            copy.verify()
+        with self._log.copied() as log, log.reading() as transaction:
+            transaction.verify()
             state, batches = StudyState.begin(self.terms), []
-            for event in copy.events():
-                outcome = state.apply(event, copy)
+            for event in transaction.events():
+                outcome = state.apply(event, transaction)
                 if isinstance(outcome, Batch):
                     batches.append((event.number, outcome))
-            stored = StudyState.load(self.terms, copy)
-            for event in copy.events(stored.event):
-                stored.apply(event, copy)
-            known = _read_batches(copy)
+            stored = StudyState.load(self.terms, transaction)
+            for event in transaction.events(stored.event):
+                stored.apply(event, transaction)
+            known = _read_batches(transaction)
         if known is None or not (nearly_equal(batches, known) and nearly_equal(state.learner, stored.learner)):
             raise HardThreshError(
                 f"the events of {self.path} do not give what was learned in it; restore a copy. If the study was moved "
